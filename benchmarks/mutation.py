@@ -83,7 +83,7 @@ TESTS_OF = {
         "review/test_accept.py",
         "closed_forms/test_what_if.py",
         "reports/test_headline.py",
-        "reports/test_json.py",
+        "reports/test_files.py",
     ],
     "review/against_base": [
         "base/test_baseline.py",

@@ -115,12 +115,7 @@ def test_a_number_that_no_model_has_is_refused(quantity: Quantity, value: object
     ("left", "quantity", "text"),
     [
         (0, PARAMETERS, "0"),
-        (1_001, PARAMETERS, "+1K"),
-        (99_999, PARAMETERS, "+99.9K"),
-        (-7_042_336, PARAMETERS, "-7M"),
         (-6_602_170, PARAMETERS, "-6.6M"),
-        (-99_901, PARAMETERS, "-99.9K"),
-        (-999_999_999_999_999, PARAMETERS, "-999T"),
         (-(10**24), PARAMETERS, "-1,000,000,000,000T"),
         (-13_290_208, BYTES, "-13.2MB"),
         (999_999, BYTES, "+999kB"),

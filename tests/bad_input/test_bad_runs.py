@@ -63,8 +63,6 @@ class Case:
     """Of pytest; of ``python -I -m pytest_bertsize`` where the first is ``check``."""
     env: dict[str, str] = field(default_factory=dict)
     unset: list[str] = field(default_factory=list)
-    python: list[str] = field(default_factory=list)
-    """Options of the interpreter, for a run in a process of its own."""
     subprocess: bool = False
     exit: int
     says: list[str]
@@ -257,7 +255,7 @@ def run(case: Case, pytester: pytest.Pytester, warm: Warm | None) -> tuple[int, 
                 warnings.resetwarnings()  # those of the tests' own run are stricter than a user's
                 result = pytester.runpytest_inprocess(*case.args)
             return int(result.ret), result.outlines, result.errlines
-        flags, module = (["-I"], "pytest_bertsize") if case.is_outer_check else (["-P", *case.python], "pytest")
+        flags, module = (["-I"], "pytest_bertsize") if case.is_outer_check else (["-P"], "pytest")
         line = ["-m", module, *case.args]
         done = subprocess.run(
             command(warm, *line, flags=flags) if warm else [sys.executable, *flags, *line],

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.accept import accept
-from pytest_bertsize.commands.check import check, review_all
+from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.conftest import TABLE
 from tests.support.git_projects import repository
@@ -131,18 +131,3 @@ def test_a_mistake_is_one_line_and_writes_nothing(
     assert (status, lines, len(mistakes)) == (MISTAKEN, [], 1)
     assert mistakes[0].startswith(message)
     assert (text(), Path("bertsize.lock").exists()) == (before, False)
-
-
-def test_what_cannot_be_written_leaves_all_as_it_was(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(LOCKED)
-    before = text()
-
-    def review_slowly(*of: Any) -> Any:
-        Path("bertsize.lock").write_text("mine")
-        return review_all(*of)
-
-    monkeypatch.setattr("pytest_bertsize.commands.accept.review_all", review_slowly)
-    status, _, mistakes = said()
-    assert status == MISTAKEN
-    assert "did not exist when this run began, and was not changed: run this again" in mistakes[0]
-    assert text() == before

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -89,18 +89,6 @@ def test_a_mistake_is_one_line_and_writes_nothing(project: Project, table: str, 
     assert err.getvalue().startswith("ERROR: ")
     assert err.getvalue().count("\n") == 1
     assert sorted(Path().iterdir()) == before
-
-
-def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(FITS)
-
-    def no_room(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("pytest_bertsize.files.replace_file", no_room)
-    err = io.StringIO()
-    assert check(Path(), Helper(), ["size.json"], out=io.StringIO(), err=err) == MISTAKEN
-    assert "size.json could not be written: No space left on device" in err.getvalue()
 
 
 def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: Project) -> None:

@@ -14,10 +14,9 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.explain.command import draw_lines
 from pytest_bertsize.commands.explain.tree import Line, list_leaves, list_tree
-from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.drawing import Style, draw
-from pytest_bertsize.table.settings import find_table, load
+from pytest_bertsize.table.settings import find_table
 from tests.conftest import BERT_BASE
 from tests.support.bert_reviews import BERT
 from tests.support.family_configs import PAIRS, sample
@@ -182,22 +181,6 @@ def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{declared}budget.total = 1\n')
     assert bertsize.refused("explain", "own").startswith(f"ERROR: {mistake}")
-
-
-# a model that a table declares
-
-
-@pytest.mark.parametrize("folder", sorted(each.parent.name for each in EXAMPLES.glob("*/pyproject.toml")))
-def test_every_model_that_an_example_declares_is_explained_and_compared_with_itself(
-    monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize, folder: str
-) -> None:
-    monkeypatch.chdir(EXAMPLES / folder)
-    for name in load(Path("pyproject.toml")).names:
-        form = closed_form(f"pyproject.toml::{name}")
-        tops = [line for line in list_tree(form, BERT) if line.depth == 0]
-        assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.unique
-        assert bertsize.printed("explain", f"pyproject.toml::{name}")
-        assert bertsize.printed("diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}")
 
 
 # names

@@ -23,19 +23,6 @@ budget.pooler = 0
 """59,549 parameters, 7,104 in its embeddings, 49,896 in its encoder, 2,549 in its head (tests/conftest.py)."""
 
 
-# what is proposed
-
-
-def test_a_table_is_printed_as_it_would_be_written(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool.pytest.ini_options]\n"})
-    assert started(tmp_path) == (
-        GOOD,
-        f"\n{TINY_TABLE}",
-        "nothing is written: add --write, or paste this into pyproject.toml; then run pytest --bert-budget pyproject.toml\n",
-    )
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == "[tool.pytest.ini_options]\n"
-
-
 # what is written
 
 

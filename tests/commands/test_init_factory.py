@@ -16,17 +16,15 @@ import tomli
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms.shapes import Wish as Sizes
 from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
 from pytest_bertsize.commands.init.factory import Wish, declare
-from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.named_model import Named
-from pytest_bertsize.table.settings import SettingsError, load, parse
+from pytest_bertsize.table.settings import load, parse
 from tests.conftest import TINY
 from tests.support.git_projects import git, repository
 from tests.support.starting_projects import GOOGLE
@@ -409,12 +407,6 @@ def test_a_lock_is_named_wherever_the_table_has_its_keys_and_what_stands_in_the_
     assert {*settings.models} == {"plain", *(["x"] if "a:b" in before else [])}
 
 
-def test_a_table_in_braces_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("[tool.bertsize]\nmodels = {}\n")
-    with pytest.raises(SettingsError, match=r"cannot be extended: write it, .* then add\n\n\[tool.bertsize\]\nlock = "):
-        read_project(tmp_path).add_tables([PLAIN], {"lock": '"bertsize.lock"'})
-
-
 def test_nothing_is_written_where_the_lock_cannot_be(root: Path) -> None:
     before = '[tool.bertsize]\nlock = "no-such-folder/bertsize.lock"\n'
     (root / "pyproject.toml").write_text(before)
@@ -510,32 +502,6 @@ def test_a_lock_that_git_ignores_is_told_and_elsewhere_the_command_that_reads_th
     assert "- bertsize.lock: no checkout has it: git ignores it, or it is outside" in said
 
 
-IGNORED = "out: no checkout has it: git ignores it, or it is outside the repository; commit it (git add --force out)"
-COPIED = ", which a checkout lacks: --write copies it to configs/loaded.json"
-
-
-@pytest.mark.parametrize(
-    ("wish", "hub", "wrong"),
-    [
-        ({"kwargs": {"name": "out"}}, "", f"a config from its folder{COPIED}"),
-        ({"kwargs": {"name": "out"}}, 'out = "small.json"', ""),
-        ({"kwargs": {"name": "../out"}}, "", f"a config from its folder{COPIED}"),
-        ({"kwargs": {"name": "acme/a"}}, '"acme/a" = "out/config.json"', COPIED),
-        ({"config": "out"}, "", IGNORED),
-    ],
-)
-def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
-    root: Path, wish: dict[str, Any], hub: str, wrong: str
-) -> None:
-    repository(root).write(".gitignore", "out/\n")
-    for file in ("out/config.json", "small.json", "../out/config.json"):
-        (root / file).parent.mkdir(exist_ok=True)
-        (root / file).write_text(SMALL)
-    (root / "pyproject.toml").write_text(f"[tool.bertsize]\nhub = {{ {hub} }}\n")
-    status, _, said = init(root, "Derived" if "config" in wish else "Loaded", **wish)
-    assert (status, wrong in said, " checkout " in said) == (GOOD, True, bool(wrong)), said
-
-
 OURS = '[tool.bertsize.hub]\n"x/y" = "small.json"  # ours\n'
 
 
@@ -564,24 +530,6 @@ def test_a_config_elsewhere_in_the_repository_is_in_every_checkout(root: Path) -
     assert (status, "a checkout lacks it" in said) == (GOOD, False)
 
 
-@pytest.mark.process  # whose surroundings are not those of the warm one
-def test_a_config_of_the_hub_cache_is_copied_into_the_project(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    snapshot = tmp_path / "hub" / "models--acme--tiny" / "snapshots" / ("0" * 40)
-    snapshot.mkdir(parents=True)
-    (snapshot / "config.json").write_text(SMALL)
-    (snapshot.parents[1] / "refs").mkdir()
-    (snapshot.parents[1] / "refs" / "main").write_text("0" * 40)
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    status, out, said = init(root, "Loaded", kwargs={"name": "acme/tiny"}, writes=True)
-    assert status == GOOD
-    assert f"the hub cache, revision 000000000000{COPIED}" in said
-    assert out.endswith("and commit both files, configs/loaded.json\n")
-    monkeypatch.delenv("HF_HUB_CACHE")
-    assert checked(root)[0] == GOOD
-
-
 def test_another_release_than_the_project_or_its_repository_pins_is_said(root: Path) -> None:
     git(root, "init", "--quiet")
     (root / "requirements.txt").write_text("torch\ntransformers==4.2.1\n")
@@ -591,55 +539,6 @@ def test_another_release_than_the_project_or_its_repository_pins_is_said(root: P
     (root / "part").mkdir()
     (root / "src").rename(root / "part" / "src")
     assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root / "part", "Plain")[2]
-
-
-# paths and sizes
-
-
-NAMES = ["a.layer.0.w", "a.layer.0.b", "a.layer.1.w", "a.layer.2.w", "a.layer.norm.w", "a.top.w", "b.w"]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "named"),
-    [
-        (["b.w"], ["b"]),
-        (["a.layer.0.w"], ["a.layer.0.w"]),
-        (["a.layer.0.w", "a.layer.0.b", "a.layer.1.w"], ["a.layer[:2]"]),
-        (["a.layer.1.w", "a.layer.2.w"], ["a.layer[1:]"]),
-        (["a.layer.1.w"], ["a.layer.1"]),
-        (["a.layer.1.w", "a.layer.2.w", "a.layer.norm.w", "a.top.w"], ["a.layer[1:]", "a.layer.norm", "a.top"]),
-        (["a.layer.0.w", "a.layer.0.b", "a.layer.2.w"], ["a.layer.0", "a.layer.2"]),
-        ([name for name in NAMES if name.startswith("a")], ["a"]),
-        (NAMES, ["a", "b"]),
-        ([], []),
-    ],
-)
-def test_modules_are_named_that_hold_these_tensors_and_no_others(chosen: list[str], named: list[str]) -> None:
-    assert name_modules(chosen, NAMES) == named
-
-
-ANY = Request("x", "", "", {}, {})
-WIDTH, LABELS = Variation("hidden_size", 48, 96, ANY), Variation("labels", 9, 10, ANY)
-OF_CONFIG = Variation("num_labels", 9, 10, ANY._replace(varied=(("num_labels", 9, 10),)))
-
-
-@pytest.mark.parametrize(
-    ("size", "others", "wanted"),
-    [
-        (48, [(WIDTH, 96), (LABELS, 48)], "hidden_size"),
-        (48, [(WIDTH, 48)], 48),  # another 48
-        (112, [(WIDTH, 208)], "2*hidden_size + 16"),
-        (57, [(WIDTH, 105), (LABELS, 58)], "hidden_size + labels"),
-        (9, [(OF_CONFIG, 10), (LABELS, 10)], "num_labels"),  # which the argument makes
-        (24, [(WIDTH, 48)], 24),  # half of it, which is no sum
-        (40, [(WIDTH, 88)], 40),  # eight less
-        (48, [(WIDTH, 24)], 48),
-    ],
-)
-def test_a_size_is_a_sum_of_the_keys_that_it_follows(
-    size: int, others: list[tuple[Variation, int | str]], wanted: int | str
-) -> None:
-    assert _write_size(size, others) == wanted
 
 
 @pytest.mark.parametrize(

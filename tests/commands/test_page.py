@@ -8,17 +8,15 @@ from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.closed_forms.all_sizes import end_at, follow_all_sizes, follow_every_way
+from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.symbols import terms_of
 from pytest_bertsize.commands.named_model import Named, explain_model
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.reports.html.what_if import write_count
 from tests.conftest import BERT_BASE
 
 if TYPE_CHECKING:
@@ -158,30 +156,3 @@ def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: P
     assert form.total
     with pytest.raises(Unusable, match="the closed form of Moody holds for this config alone"):
         follow_all_sizes(type(derivation)(Family("x", derivation.family.keys, (moody,)), form, derivation.values, {}))
-
-
-# formulas as JavaScript
-
-
-def in_python(script: str, **sizes: int) -> int:
-    """What is written of whole numbers is, but for the n behind them, what Python says."""
-    python = re.sub(r"(?<=\d)n\b", "", script)
-    value: int = eval(python, {"__builtins__": {}, "floor": lambda above, below: above // below, **sizes})  # noqa: S307
-    return value
-
-
-@pytest.mark.parametrize(
-    "formula",
-    [
-        lambda v, d: (v - d) * (d + 1) ** 2,
-        lambda v, d: (v + 3 * d) // (2 * d + 1) - v % 5,
-        lambda v, d: (-v) // 7 + (d - v) // (d + 1),
-        lambda v, d: (v * d // 4 + d // 6 + v // 3) // d,
-    ],
-)
-def test_a_count_is_written_in_whole_numbers_that_come_to_it(formula: Any) -> None:
-    counted = end_at(follow_every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})
-    written = write_count(terms_of(counted), {"V": "x0", "D": "x1"})
-    assert not re.search(r"\d+(?![\dn])(?<!x\d)", written), written  # BigInt throughout
-    for V, D in ((1, 1), (30522, 768), (7, 12), (10**9, 999_999_937)):
-        assert in_python(written, x0=V, x1=D) == formula(V, D)

@@ -185,13 +185,6 @@ def test_a_model_over_its_budget_fails_and_its_page_is_kept(job: Job, tiny: dict
 # what is no success
 
 
-def test_a_project_without_a_table_fails(job: Job) -> None:
-    job.workspace.mkdir()
-    assert job.use().statuses == {CHECK: 2, COUNTS: 1}
-    assert f"ERROR: {job.workspace}/pyproject.toml" in job.log
-    assert job.outputs["failed"] == ""
-
-
 def test_a_python_without_the_package_fails_and_says_what_to_write(job: Job, tmp_path: Path) -> None:
     job.workspace.mkdir()
     job.path = path_to(python_that(tmp_path / "bare", "-S").parent)

@@ -60,30 +60,6 @@ HOOKS = f"{EMPTY}<!-- file: .pre-commit-config.yaml -->\n```yaml\n"
 HOOKS += "repos: [{ repo: https://github.com/OWNER/pytest-bertsize, rev: v1, hooks: [{ id: bertsise }] }]\n```\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (WORKFLOW.format(step="use: actions/checkout@v5"), "Schema validation errors"),
-        (WORKFLOW.format(step="uses: OWNER/pytest-bertsize@v1, with: { projekt: . }"), "has no input projekt"),
-        (WORKFLOW.format(step="run: python -I -m pytest_bertsize chek"), "bertsize does not take chek"),
-        (HOOKS, "there is no hook bertsise"),
-        ("```fortran\nEND\n```\n", "no test understands a block of fortran"),
-        ("```python\nx = 1\n```\n", "say which file this is"),
-        ('```toml\n[tool.bertsize.models.a]\nconfig = "c"\nbudget = "x"\n```\n', '"x" is not a budget'),
-        ("```yaml\na: 1\n```\n", "of what is it?"),
-        ("<!-- in: LICENSE -->\n```json\n{}\n```\n", "LICENSE does not say this"),
-        (f"{EMPTY}```console\n$ echo a\nb\n```\n", "is printed, and this is shown"),
-        (f"{EMPTY}```console\n$ false\n…\n```\n", "false exits with 1"),
-        ("```console\nno command\n```\n", "begins with a command"),
-        ("```console\n$ pip install 'pytest-bertsize[jax]'\n```\n", "pytest-bertsize[jax]: neither"),
-    ],
-)
-def test_a_block_that_says_something_else_is_an_error(tmp_path: Path, bin_folder: Path, text: str, says: str) -> None:
-    (tmp_path / "page.md").write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match=re.escape(says)):
-        evaluate(tmp_path / "page.md", tmp_path, bin_folder)
-
-
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
 OWNER = URLS["Repository"].removeprefix("https://github.com/")
 OURS = re.compile(rf"https://(?:github\.com/{OWNER}/(?:blob|tree)|raw\.githubusercontent\.com/{OWNER})/main/")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import configparser
-import json
 import re
-import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from pytest_bertsize import __main__ as commands
 from tests.project.version_of_tag import mistakes
 from tests.support.documents import validate
 
@@ -153,20 +150,3 @@ def test_contributing_tells_each_environment_of_tox_and_files_that_are_there() -
         *re.findall(r"\b(?:tests|benchmarks|examples|pytest_bertsize)/[\w./-]+\w", CONTRIBUTING),
     } - {"dist/", "pytest_bertsize/closed_forms/families/NAME.py"}
     assert [path for path in named if not (ROOT / path).exists()] == []
-
-
-def test_a_command_that_a_form_asks_for_runs(
-    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(tiny))
-    table = '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
-    (tmp_path / "pyproject.toml").write_text(table)
-    monkeypatch.chdir(tmp_path)
-    for path in FORMS:
-        asked = re.findall(r"`bertsize ([^`]+)`", path.read_text("utf-8"))
-        assert asked, path
-        for line in asked:
-            arguments = line.replace("::NAME", "::tiny").replace("CONFIG", "config.json").split()
-            monkeypatch.setattr(sys, "argv", ["pytest_bertsize", *arguments])
-            assert commands.main(arguments) == 0
-            assert "59,549" in capsys.readouterr().out

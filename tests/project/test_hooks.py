@@ -191,31 +191,6 @@ def test_a_commit_within_the_budget_passes_and_any_other_is_refused(
     assert hooked.head == good
 
 
-def test_a_merge_of_two_good_commits_that_is_over_the_budget_is_refused(hooked: Hooked, tiny: dict[str, Any]) -> None:
-    start = hooked.head
-    hooked.project.write("config.json", {**tiny, "num_hidden_layers": 4})
-    assert hooked.commit().returncode == 0
-    hooked.project.git("switch", "--quiet", "--create", "other", start)
-    hooked.project.declare(FITS.replace("90K", "60K"))
-    assert hooked.commit().returncode == 0
-    done = hooked.run("git", "merge", "--no-edit", "main")
-    assert done.returncode == 1
-    assert "fits: total 76,181, limit 60,000 (+16,181)" in done.stdout
-
-
-def test_a_project_in_a_folder_is_named_by_arguments(hooked: Hooked, tiny: dict[str, Any]) -> None:
-    hooked.project.git("rm", "--quiet", "pyproject.toml", "config.json")
-    search = GitProject(hooked.project.folder / "services/search")
-    search.write("config.json", tiny)
-    search.declare(FITS)
-    hooked.use(args=["--project", "services/search"])
-    assert (done := hooked.commit()).returncode == 0, done.stdout
-    search.write("config.json", LARGER)
-    done = hooked.commit()
-    assert done.returncode == 1
-    assert TWO_LAYERS_MORE in done.stdout
-
-
 # pushes
 
 

@@ -153,12 +153,11 @@ def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize("arguments", [("--color=yes",), pytest.param(("-n2",), marks=pytest.mark.process)], ids=str)
 @pytest.mark.usefixtures("actions")
 def test_a_run_on_github_tells_each_error_once_and_puts_its_page_once_behind_what_stands_there(
-    project: Project, summary: Path, arguments: tuple[str, ...]
+    project: Project, summary: Path
 ) -> None:
-    result = project(TABLE).runpytest("--bert-budget", *arguments)
+    result = project(TABLE).runpytest("--bert-budget", "--color=yes")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert annotations_in(result.outlines) == [LINE, BURSTS]
     before, page = summary.read_text("utf-8").split(MARK)

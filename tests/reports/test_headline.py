@@ -12,7 +12,6 @@ from pytest_bertsize.reports.html.page import render_page as page
 from pytest_bertsize.reports.markdown import render_page as markdown
 from pytest_bertsize.reports.report import Change, FindingRow, TensorChange
 from pytest_bertsize.reports.sentences import show_percent, show_share
-from tests.support.model_reports import finding
 from tests.support.parsed_page import Page
 from tests.support.run_reports import (
     LAYER,
@@ -20,6 +19,7 @@ from tests.support.run_reports import (
     bert,
     compared,
     failing,
+    finding,
     gone,
     new,
     not_built,

@@ -16,14 +16,13 @@ from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.html.page import Bars, find_bars, render_page
 from pytest_bertsize.reports.report import Change
 from tests.support import run_reports
-from tests.support.model_reports import component
-from tests.support.model_reports import model as one_model
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
     BASE_COMMIT,
     base_of,
     bert,
     compared,
+    component,
     failing,
     gone,
     large,
@@ -38,6 +37,7 @@ from tests.support.run_reports import (
     saying,
     without_closed_form,
 )
+from tests.support.run_reports import model as one_model
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, RunReport
@@ -268,14 +268,6 @@ def test_a_screen_reader_finds_its_way() -> None:
     scrolling = [box for box in found.of("div") if box.get("class") == "scroll"]
     assert all(box["tabindex"] == "0" and box["role"] == "region" and box["aria-labelledby"] for box in scrolling)
     assert len(scrolling) == len(found.of("table"))
-
-
-def test_a_bar_is_spoken_with_its_numbers() -> None:
-    spoken = [box["aria-label"] for box in Page(render_page(run(failing()))).of("div") if box.get("role") == "img"]
-    assert len(spoken) == 2
-    assert spoken[0].startswith("main: 109,514,298 parameters, 485,702 below the budget of 110,000,000. embeddings ")
-    assert "37,555,444 over the budget of 110,000,000" in spoken[1]
-    assert "encoder 99,230,208 (of it attention 33,073,152, norm 43,008, feed_forward 66,114,048)" in spoken[1]
 
 
 # foreign text

@@ -17,8 +17,7 @@ from pytest_bertsize.reports.report import Measure
 from pytest_bertsize.reports.sentences import describe_run
 from pytest_bertsize.table.limits import NAMED
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
-from tests.support.model_reports import blank, finding
-from tests.support.run_reports import compared, gone, passing, run
+from tests.support.run_reports import blank, compared, finding, gone, passing, run
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, RunBase

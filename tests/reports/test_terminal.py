@@ -38,9 +38,8 @@ from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support import run_reports
-from tests.support.model_reports import blank, component, finding, model
 from tests.support.parsed_page import words
-from tests.support.run_reports import against, bert, failing, passing, run
+from tests.support.run_reports import against, bert, blank, component, failing, finding, model, passing, run
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -90,21 +89,15 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
     [
         'hub = { "acme/encoder" = "configs/encoder/config.json" }',
         "overrides = { hidden_size = 640, intermediate_size = 2560, num_hidden_layers = 12, num_attention_heads = 10 }",
-        'ignored = ["fusion_layer", "other_layer"]',
         "[32, 128]",
-        'build.memory = "4GB"',
         "exact = 30_710_784",
-        "closed_form = false",
         'budget."encoder.attention" = { min = "28M", max = "29M" }',
         '"intermediate_size": 3072',
         '{"0": "no", "1": "yes"}',
-        'target_modules = ["query", "value"]',
         "hf download acme/encoder config.json --local-dir configs/encoder",
         'bertsize accept encoder --reason "…"',
         "bertsize check --base main",
         "bertsize init 'python train.py --width 128' --name scorer --write",
-        "pytest --bert-budget --bert-budget-base=main",
-        "git fetch --unshallow",
         "pip install 'pytest-bertsize[build]'",
     ],
 )
@@ -113,15 +106,6 @@ def test_what_is_to_be_pasted_is_on_one_line(pasted: str) -> None:
         drawn = draw(Style(80), hanging("  → ", "", f"{'w' * before} write {pasted} and that", Style(80)))
         assert any(pasted in line for line in drawn.splitlines()), before
         assert [line for line in drawn.splitlines() if pasted not in line and len(line) > 79] == []
-
-
-@pytest.mark.parametrize("is_alone", [True, False])
-def test_what_the_headline_says_to_paste_is_on_one_line(*, is_alone: bool) -> None:
-    pasted = 'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" }'
-    message = f"the factory could not be built: nothing here has the config of bert-base-uncased; write {pasted}"
-    whole = model(component("total", 7, maximum=6), findings=[finding(message)] * is_alone)
-    found = replace(whole, headline=message, **({"components": []} if is_alone else {}))
-    assert [line for line in draw_failure(found, Style(80)).splitlines() if pasted in line]
 
 
 def test_a_warning_of_a_model_that_fails_for_what_others_fail_for_is_no_headline() -> None:

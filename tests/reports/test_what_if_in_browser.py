@@ -19,6 +19,7 @@ from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from pytest_bertsize.reports.html.what_if import SCRIPTS, list_facts, read_script, write_constants
 from pytest_bertsize.reports.sentences import NOTHING
+from tests.conftest import BERT_BASE
 from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
 from tests.support.family_configs import drawn
 from tests.support.what_ifs import by_python, derived, fitting_values, model_of, odd_values, overriding
@@ -29,17 +30,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.tool
 
 Show: TypeAlias = "Callable[..., webdriver.Chrome]"
-BERT = {
-    "model_type": "bert",
-    "architectures": ["BertForMaskedLM"],
-    "vocab_size": 30522,
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
 WIDTH, LAYERS, HEADS = 1, 2, 3
 """Places of fields."""
 TABLE = """
@@ -131,7 +121,7 @@ def test_the_page_counts_and_refuses_what_python_does(family: str, browser: webd
 def show(browser: webdriver.Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Show:
     """Open the page of a declared BERT: ``show(address, width=…, scheme="dark")`` gives the browser."""
     monkeypatch.chdir(tmp_path)
-    Path("config.json").write_text(json.dumps(BERT), "utf-8")
+    Path("config.json").write_text(json.dumps(BERT_BASE), "utf-8")
     Path("pyproject.toml").write_text(TABLE, "utf-8")
     assert main(["explain", "encoder", "--page", "what-if.html"]) == 0
 
@@ -295,13 +285,3 @@ def test_a_script_that_got_in_would_not_run(show: Show) -> None:
     assert shown.execute_script("return document.querySelectorAll('script').length") == 2
     assert shown.execute_script("return window.harmed === undefined")
     assert text(shown, "#total") == "109,514,298"
-
-
-def test_the_first_key_leads_past_the_heading_and_keeps_what_is_set(show: Show) -> None:
-    shown = show("#num_hidden_layers=14")
-    shown.switch_to.active_element.send_keys(Keys.TAB)
-    link = shown.switch_to.active_element
-    assert link.text == "Skip to the sizes"
-    link.send_keys(Keys.ENTER)
-    WebDriverWait(shown, 5).until(lambda _: shown.execute_script("return location.hash") == "#num_hidden_layers=14")
-    assert text(shown, "#total") == "123,690,042"

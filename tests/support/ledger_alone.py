@@ -18,7 +18,7 @@ from pytest_bertsize.reports.report import FindingRow, FoldedTensor, ModelReport
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
-from tests.support.model_reports import blank, component, finding, model
+from tests.support.run_reports import blank, component, finding, model
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 

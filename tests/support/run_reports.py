@@ -6,9 +6,9 @@ Every count is a closed form's; :data:`GROWN` and the shares of the three keys a
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from pytest_bertsize import __version__
@@ -20,6 +20,7 @@ from pytest_bertsize.reports.report import (
     Base,
     Change,
     Choices,
+    Component,
     Cost,
     FindingRow,
     Fit,
@@ -29,6 +30,7 @@ from pytest_bertsize.reports.report import (
     Removed,
     RunBase,
     RunReport,
+    Totals,
 )
 from pytest_bertsize.review.examine import Subject
 from pytest_bertsize.review.review import Review
@@ -37,6 +39,49 @@ from tests.support.bert_reviews import derived, hold
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms import ClosedForm
+
+Row = TypeVar("Row", bound=Struct)
+LISTS = ("published", "components", "measures", "frozen", "tensors", "layers", "findings")
+
+
+def blank(kind: type[Row], /, **said: Any) -> Row:
+    return kind(**{**dict.fromkeys(kind.__struct_fields__), **said})
+
+
+def component(
+    name: str, actual: int, expected: int | None = None, maximum: int | None = None, **more: Any
+) -> Component:
+    expected = actual if expected is None else expected
+    failed = actual != expected or (maximum is not None and actual > maximum)
+    limit = None if maximum is None else f"{maximum:,}"
+    counts = {"expected": expected, "actual": actual, "max": maximum, "limit": limit, "failed": failed}
+    return blank(Component, name=name, **{"layers": 1, **counts, **more})
+
+
+def model(*components: Component, findings: list[FindingRow] | None = None, name: str = "encoder") -> ModelReport:
+    total = components[-1]
+    return blank(
+        ModelReport,
+        name=name,
+        family="bert",
+        architecture="BertForMaskedLM",
+        config="models/config.json",
+        config_sha256="",
+        verdict="failed",
+        headline=f"{name}: total {total.actual:,}, limit {total.limit}",
+        report_only=False,
+        built=True,
+        closed_form=True,
+        symbols={"V": 30522, "D": 768},
+        totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),
+        **{**{each: [] for each in LISTS}, "components": [*components], "findings": findings or []},
+    )
+
+
+def finding(message: str, fix: str = "", severity: str = "error", kind: str = "over-budget") -> FindingRow:
+    place = {"file": "pyproject.toml", "line": 11, "in_headline": False}
+    return blank(FindingRow, kind=kind, severity=severity, message=message, fix=fix, **place)
+
 
 COMMIT, BASE_COMMIT = "a" * 40, "b" * 40
 
