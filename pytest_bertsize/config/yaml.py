@@ -2,14 +2,15 @@
 
 PyYAML, because training code nearly always reads the same file with PyYAML: ``1e-12`` is a string, ``no`` is false and
 ``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string, and OmegaConf itself
-resolves ``${…}``. Only the requested object is read: a date or a tag elsewhere does no harm.
+resolves ``${…}``. A date or an unknown tag outside the requested object does no harm.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections import UserString
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import yaml
@@ -44,18 +45,16 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     """Return the object at ``inner`` in the bytes of a YAML file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
     is_omegaconf, key_path = _MARKS.search(text) is not None, keys_of(inner)
-    root, reading = compose(text, file, is_omegaconf=is_omegaconf), _Reading(file)
-    _refuse_composed(reading.list_entries(root), reading)
-    node: Any = root
+    root = compose(text, file, is_omegaconf=is_omegaconf)
+    value: Any = _Constructor(file).read(root)
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
+    _refuse_composed(value, file, find_line(root, ("defaults",)))
     for depth, key in enumerate(key_path):
-        if is_omegaconf and isinstance(node, yaml.ScalarNode) and "${" in node.value:
+        if is_omegaconf and isinstance(value, str) and "${" in value:
             break
-        entries = reading.list_entries(node)
-        if key not in entries:
-            refuse_missing_key(key_path[: depth + 1], entries if node.id == "mapping" else None, file)
-        _, node = entries[key]
-    value = reading.read(node)
+        if not isinstance(value, dict) or key not in value:
+            refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
+        value = value[key]
     if is_omegaconf:
         value, unknown = resolve(text, value, key_path, file)
     value = nest(value, key_path)
@@ -123,7 +122,7 @@ def _find_repeated_here(node: Any) -> Any:
     return None
 
 
-class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYAML has no types)
+class _Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYAML has no types)
     """PyYAML's own constructor of values, which refuses repeated keys and what would take the machine's memory."""
 
     def __init__(self, file: str) -> None:
@@ -132,10 +131,9 @@ class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYA
         self._seen: set[int] = set()
         self._merged = 0
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def read(self, root: Any) -> object:
         try:
-            yield
+            return self.construct_document(root)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             fail(self.file, f"it is not plain data: {printable(str(error.problem))}", "write plain values", line)
@@ -143,18 +141,6 @@ class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYA
             fail(self.file, f"nested more than {DEEPEST} deep", ONE_MODEL)
         except (ValueError, LookupError, AttributeError) as error:  # a text that does not fit its tag
             fail(self.file, f"a value does not fit its tag: {printable(str(error))}", "remove the tag")
-
-    def read(self, node: Any) -> object:
-        with self._explained():
-            return self.construct_document(node)
-
-    def list_entries(self, node: Any) -> dict[str, tuple[Any, Any]]:
-        """Return the nodes of an object's keys and values by key; those that ``<<`` merges into it come first."""
-        if node.id != "mapping":
-            return {}
-        with self._explained():
-            self.flatten_mapping(node)
-        return {key.value: (key, value) for key, value in node.value if key.id == "scalar"}
 
     def flatten_mapping(self, node: Any) -> None:
         if id(node) not in self._seen:
@@ -167,12 +153,9 @@ class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYA
         super().flatten_mapping(node)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002  (PyYAML's)
+        """Return an object whose keys are texts, as JSON writes them: ``no`` is ``false``."""
         found = super().construct_mapping(node, deep)
-        for key, _ in node.value:
-            if key.tag not in {f"{_TAG}str", f"{_TAG}int"}:
-                message = f"the key {printable(str(key.value))} is not a string in YAML"
-                self._fail_at(key, message, f"write {shown(key.value)}, in quotes")
-        return {str(key): value for key, value in found.items()}
+        return {key if isinstance(key, str) else json.dumps(key, default=str): each for key, each in found.items()}
 
     def construct_scalar(self, node: Any) -> Any:
         if node.id == "scalar" and not node.tag.endswith(":str") and len(node.value) > LONGEST_NUMBER:
@@ -183,14 +166,15 @@ class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYA
         fail(self.file, message, fix, place.start_mark.line + 1)
 
 
-def _refuse_composed(entries: Mapping[str, tuple[Any, Any]], reading: _Reading) -> None:
+_Constructor.add_constructor(None, lambda _, node: UserString(node.tag))  # which is no plain data
+
+
+def _refuse_composed(value: Any, file: str, line: int | None) -> None:
     """:raises Unusable: if hydra's list ``defaults`` in the file names another file."""
-    key, node = entries.get("defaults", (None, None))
-    named = reading.read(node) if node and node.id == "sequence" else ()
+    named = value.get("defaults") if isinstance(value, dict) else ()
     for each in named if isinstance(named, list) else ():
         if isinstance(each, str | dict) and each != "_self_":
-            message = f"its defaults name {shown(each)}, and only hydra composes such files"
-            fail(reading.file, message, COMPOSE, key.start_mark.line + 1)
+            fail(file, f"its defaults name {shown(each)}, and only hydra composes such files", COMPOSE, line)
 
 
 # OmegaConf and hydra
