@@ -378,11 +378,11 @@ def _load_json(text: str, file: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except RepeatedKey as error:
-        from pytest_bertsize.config.yaml import find_repeated
+        from pytest_bertsize.config.yaml import Constructor
 
-        node = find_repeated(root) if (root := _compose(text)) else None
-        key, line = (node.value, node.start_mark.line + 1) if node else (error.args[0], None)
-        fail(file, f"one object has the key {shown(key)} twice", "keep one of them", line)
+        if root := _compose(text):
+            Constructor(file).read(root)  # which names the line
+        fail(file, f"one object has the key {shown(error.args[0])} twice", "keep one of them")
     except json.JSONDecodeError as error:
         if text.startswith(("//", "/*", "#"), error.pos):
             fail(file, "not JSON: it has a comment", "remove it", error.lineno)

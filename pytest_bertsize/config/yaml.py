@@ -46,7 +46,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     text = decode_text(content, file)
     is_omegaconf, key_path = _MARKS.search(text) is not None, keys_of(inner)
     root = compose(text, file, is_omegaconf=is_omegaconf)
-    value: Any = _Constructor(file).read(root)
+    value: Any = Constructor(file).read(root)
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
     _refuse_composed(value, file, find_line(root, ("defaults",)))
     for depth, key in enumerate(key_path):
@@ -105,24 +105,7 @@ def find_line(root: Any, path: KeyPath) -> int | None:
     return line
 
 
-def find_repeated(node: Any) -> Any:
-    """Return the node of the first key that an object has twice, in this object or below; ``None`` if there is none."""
-    if node.id == "scalar":
-        return None
-    inner = [value for _, value in node.value] if node.id == "mapping" else node.value
-    return _find_repeated_here(node) or next(filter(None, map(find_repeated, inner)), None)
-
-
-def _find_repeated_here(node: Any) -> Any:
-    seen: set[str] = set()
-    for key, _ in node.value if node.id == "mapping" else ():
-        if key.id == "scalar" and key.value in seen:
-            return key
-        seen.add(str(key.value))
-    return None
-
-
-class _Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYAML has no types)
+class Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYAML has no types)
     """PyYAML's own constructor of values, which refuses repeated keys and what would take the machine's memory."""
 
     def __init__(self, file: str) -> None:
@@ -145,8 +128,11 @@ class _Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (
     def flatten_mapping(self, node: Any) -> None:
         if id(node) not in self._seen:
             self._seen.add(id(node))
-            if key := _find_repeated_here(node):
-                self._fail_at(key, f"one object has the key {shown(key.value)} twice", "keep one of them")
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if key.id == "scalar" and key.value in seen:
+                    self._fail_at(key, f"one object has the key {shown(key.value)} twice", "keep one of them")
+                seen.add(str(key.value))
         self._merged += len(node.value)
         if self._merged > MOST_EVENTS:
             self._fail_at(node, f"with every << written out, it has more than {MOST_EVENTS:,} keys", ONE_MODEL)
@@ -166,7 +152,7 @@ class _Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (
         fail(self.file, message, fix, place.start_mark.line + 1)
 
 
-_Constructor.add_constructor(None, lambda _, node: UserString(node.tag))  # which is no plain data
+Constructor.add_constructor(None, lambda _, node: UserString(node.tag))  # which is no plain data
 
 
 def _refuse_composed(value: Any, file: str, line: int | None) -> None:
