@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
 PARAMETER = "parameter"
 """The word in place of a kind in a line that is a tensor, not a module."""
-_WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
-"""Words that begin a clause of a line; the last two were for FLOPs and have no effect now."""
+_WORDS = ("when", "for", "tied", "passes", "frozen")
+"""Words that begin a clause of a line."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.all_sizes import NOT_WRITTEN, ONE_BY_ONE, end_at, follow_all_sizes, list_ends
+from pytest_bertsize.closed_forms import FAMILIES, all_sizes
+from pytest_bertsize.closed_forms.all_sizes import (
+    NOT_WRITTEN,
+    ONE_BY_ONE,
+    NeedsNumber,
+    end_at,
+    follow_all_sizes,
+    follow_every_way,
+    list_ends,
+)
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from tests.support.what_ifs import by_python, derived, fitting_values, odd_values, overriding
 
@@ -117,3 +125,30 @@ def test_a_pair_whose_decoder_says_how_wide_its_encoder_is_refuses_another_width
     (rule,) = [ruled for ruled in follow_all_sizes(derivation).rules if CROSS_WIDTH in ruled.rule.message]
     holds = [end_at(rule.holds, {**derivation.form.dims.sizes, "De": width}) for width in (96, 120)]
     assert holds == [True, False]
+
+
+# a function of sizes
+
+
+def compared(sizes: Any) -> Any:
+    D, E = sizes["D"], sizes["E"]
+    return [D < E, D <= E, D > E, D >= E, D == E, D != E, D < 7, D >= 7, bool(D - E), not D % E]
+
+
+def test_every_comparison_is_followed_both_ways() -> None:
+    ways = follow_every_way(compared, "DE")
+    for sizes in ({"D": D, "E": E} for D in range(1, 16) for E in range(1, 16)):
+        assert end_at(ways, sizes) == compared(sizes)
+
+
+@pytest.mark.parametrize("function", [range, int, "{:,}".format, {1, 2}.__contains__, lambda size: size**size])
+def test_what_needs_the_number_of_a_size_says_so_as_does_a_loop_over_all_values(function: Any) -> None:
+    with pytest.raises(NeedsNumber) as needs:
+        follow_every_way(lambda sizes: function(sizes["D"]), ("D", "E"))
+    assert needs.value.symbols == {"D"}
+
+
+def test_a_loop_over_all_values_of_a_size_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_sizes, "MOST_WAYS", 8)
+    with pytest.raises(NeedsNumber):
+        follow_every_way(lambda sizes: next(number for number in range(9) if sizes["D"] == number), "D")

@@ -152,13 +152,6 @@ def test_keys_that_have_no_count_one_without_the_other_go_together() -> None:
     assert (row.before, row.after) == ("3, 3, 3", "5, 5, 5")
 
 
-def test_lists_of_another_length_add_up_too() -> None:
-    before = side_of(case("funnel", "FunnelModel", {"block_sizes": [4, 4, 4], "block_repeats": [1, 2, 1]}))
-    after = side_of(case("funnel", "FunnelModel", {"block_sizes": [2, 3], "block_repeats": [2, 2]}))
-    keys = {key for row in attributed(before, after).moved for key in row.key.split(", ")}
-    assert keys == {"block_sizes", "block_repeats"}
-
-
 # any two
 
 

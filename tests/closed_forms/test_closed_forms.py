@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest_bertsize
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family, families
 from pytest_bertsize.closed_forms.blocks import list_tensors
 from pytest_bertsize.closed_forms.tree import Tree
@@ -72,21 +70,6 @@ def test_every_family_of_every_file_is_in_the_registry() -> None:
     declared = {each.name for module in modules for each in vars(module).values() if isinstance(each, Family)}
     assert sorted(declared) == sorted(FAMILIES)
     assert all(family.name == name for name, family in FAMILIES.items())
-
-
-def test_no_closed_form_imports_the_library() -> None:
-    package = Path(pytest_bertsize.__file__).parent
-    beside = [*(package / "config").glob("*.py")]
-    files = [*(package / "closed_forms").rglob("*.py"), *beside]
-    imported = {
-        alias.name.split(".")[0]
-        for file in files
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in ([ast.alias(node.module or "")] if isinstance(node, ast.ImportFrom) else node.names)
-    }
-    assert len(files) > len(FAMILIES)
-    assert imported.isdisjoint({"torch", "transformers", "peft"})
 
 
 def test_counting_in_every_family_leaves_the_library_unloaded() -> None:

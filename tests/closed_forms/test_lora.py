@@ -258,16 +258,6 @@ def test_layers_that_are_not_alike_are_counted_apart() -> None:
     assert formulas["embeddings.word"].text == "V·D"
 
 
-def test_a_hundred_layers_take_no_more_terms_than_three() -> None:
-    three, hundred = (
-        add_adapter(
-            case("bert", "BertModel", {"num_hidden_layers": layers}).closed_form().terms, adapter(**QUERY_VALUE), 8
-        )
-        for layers in (3, 100)
-    )
-    assert len(three) == len(hundred)
-
-
 # what does not fit
 
 
@@ -344,11 +334,6 @@ def test_targets_that_are_peft_s_own_are_said_and_a_trained_body_has_nothing_to_
 
 
 # the helper's side
-
-
-def test_peft_builds_on_meta() -> None:
-    trained = adapt(built_module(base("BertForMaskedLM")), adapter(**QUERY_VALUE).for_build)
-    assert {parameter.device.type for parameter in trained.parameters()} == {"meta"}
 
 
 @pytest.mark.parametrize(

@@ -98,12 +98,3 @@ def test_a_config_of_the_catalogue_says_its_publisher_and_how_it_is_known() -> N
         else:
             assert any(PLACE.fullmatch(source) for source in said["sources"]), name
         assert said.get("copies", 0) <= len(said["sources"]), name
-
-
-def test_the_values_of_siblings_are_of_one_type() -> None:
-    """A file that a library saved anew may have a list where the released one has a text."""
-    types: dict[tuple[str, str], set[type]] = {}
-    for config in (each["config"] for each in CATALOGUED.values()):
-        for key, value in config.items():
-            types.setdefault((config["model_type"], key), set()).add(type(value))
-    assert {key: found for key, found in types.items() if len(found) > 1} == {}

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.support.family_configs import case
 
 if TYPE_CHECKING:
@@ -50,37 +48,6 @@ def test_t5_writes_one_matrix_four_times_and_bart_three_times() -> None:
     bart = published("facebook/bart-base", "BartModel")
     assert (bart.total, bart.stored) == (139_420_416, 139_420_416 + 2 * words)
     assert published("facebook/bart-base", "BartModel", tie_word_embeddings=False).total == bart.stored
-
-
-@pytest.mark.parametrize(
-    ("family", "architecture", "bias"),
-    [
-        ("bert", "BertForMaskedLM", 50),  # its bias is tied as well: untied, the decoder brings a second one
-        ("roberta", "RobertaForMaskedLM", 50),
-        ("distilbert", "DistilBertForMaskedLM", 0),  # its bias has one name only
-        ("gpt2", "GPT2LMHeadModel", 0),  # it has none
-        ("modernbert", "ModernBertForMaskedLM", 0),
-    ],
-)
-def test_an_untied_decoder_costs_its_matrix_and_the_bias_that_was_tied(
-    family: str, architecture: str, bias: int
-) -> None:
-    sizes = {"vocab_size": 50, "pad_token_id": 0}
-    tied, untied = (
-        case(family, architecture, {**sizes, "tie_word_embeddings": tie}).closed_form() for tie in (True, False)
-    )
-    assert untied.total == tied.stored
-    assert untied.total - tied.total == 50 * 768 + bias
-
-
-@pytest.mark.parametrize(
-    ("family", "architecture", "tables"),
-    [("marian", "MarianModel", 2), ("pegasus", "PegasusModel", 2), ("roformer", "RoFormerModel", 1)],
-)
-def test_sinusoidal_positions_are_stored_and_not_trained(family: str, architecture: str, tables: int) -> None:
-    form = case(family, architecture, {"max_position_embeddings": 30}).closed_form()
-    width = form.dims.D // form.dims.A if family == "roformer" else form.dims.D
-    assert form.unique - form.trainable == tables * 30 * width
 
 
 TABLE = '[tool.bertsize.models.encoder]\nconfig = "config.json"\nbudget = "report-only"\n'
