@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -145,11 +145,19 @@ def _read_class(
     row, _, option = row.partition(" option ")
     name, _, composition = row.partition(" ")
     parts = [_read_part(each.strip(), trees) for each in composition.split(" + ")]
-    rules = (rule for part in parts for rule in asked.get(part.name, ()))
+    rules = (rule for _, tree, _ in parts for rule in asked.get(tree, ()))
+
+    def list_terms(dims: Dims) -> list[Term]:
+        found, scope = [], Scope(dims, {}, {})
+        for under, tree, given in parts:
+            arguments = {**absent, **{name: value(scope) for name, value in given.items()}}
+            found += trees[tree].terms(dims, under, **arguments)
+        return found
+
     return Architecture(
         name,
-        partial(_list_terms, parts, absent),
-        labels=any(part.tree.has_labels for part in parts),
+        list_terms,
+        labels=any(trees[tree].has_labels for _, tree, _ in parts),
         options={found["name"]: found["default"] == "True" for found in _OPTION.finditer(option)},
         # a shared tree has rules on keys that this family may not read
         rules=tuple(rule for rule in rules if {*rule.keys} <= {*keys.own, "num_labels"}),
@@ -157,38 +165,15 @@ def _read_class(
     )
 
 
-class _Part(NamedTuple):
-    """A tree of a class."""
-
-    under: str
-    """The attribute under which the class keeps the tree; ``""`` for none."""
-    name: str
-    tree: Tree
-    arguments: Mapping[str, Evaluate]
-    """The arguments that the class gives to the tree."""
-
-
-def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
+def _read_part(text: str, trees: Mapping[str, Tree]) -> tuple[str, str, Mapping[str, Evaluate]]:
+    """Return the attribute under which a class keeps a tree, the tree's name, and the arguments of the tree."""
     found = _PART.fullmatch(text)
     if found is None or found["tree"] not in trees:
         known = [each for each, tree in trees.items() if " " in tree.text]
         instead = did_you_mean(found["tree"] if found else text, known, f"the trees are {', '.join(known)}")
         raise BadExpression(f"{text!r} names no tree; {instead}")
     pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
-    arguments = {name: compile_size(value or "True") for name, _, value in pairs}
-    return _Part(found["under"] or "", found["tree"], trees[found["tree"]], arguments)
-
-
-def _list_terms(parts: Sequence[_Part], absent: Mapping[str, bool], dims: Dims) -> list[Term]:
-    """Return the terms of a class, with ``False`` for arguments that the class does not give to its trees."""
-    scope = Scope(dims, {}, {})
-    return [
-        term
-        for part in parts
-        for term in part.tree.terms(
-            dims, part.under, **{**absent, **{name: value(scope) for name, value in part.arguments.items()}}
-        )
-    ]
+    return found["under"] or "", found["tree"], {name: compile_size(value or "True") for name, _, value in pairs}
 
 
 # keys
@@ -255,15 +240,9 @@ def _read_size(text: str, known: Mapping[str, Size]) -> Size:
     default = None if said == "none" else int(said)
     if symbol in known and not key and not rest:
         return known[symbol]._replace(default=default)
-    least = re.search(r" from (-?\d+)", rest)
-    return Size(
-        key or STANDARD[symbol],
-        symbol,
-        default,
-        repeats=" layers" in rest,
-        minimum=int(least[1]) if least else 1,
-        aliases=tuple(re.findall(r" or (\w+)", rest)),
-    )
+    least, aliases = re.search(r" from (-?\d+)", rest), tuple(re.findall(r" or (\w+)", rest))
+    minimum = int(least[1]) if least else 1
+    return Size(key or STANDARD[symbol], symbol, default, repeats=" layers" in rest, minimum=minimum, aliases=aliases)
 
 
 def _read_divisible(text: str, sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
