@@ -102,11 +102,10 @@ _FIXES: Mapping[Why, str] = {
     Why.SLOW_IMPORT: "run it again on a less busy machine",
     Why.KILLED: "the system kills processes when memory runs out: run it with more memory",
     Why.CRASHED: "change the code that ends the process, or try another release of torch or transformers",
-    Why.NO_PEFT: "install it beside pytest-bertsize",
+    Why.NO_PEFT: "pip install 'pytest-bertsize[peft]' where the model is built, in a release that fits transformers",
     Why.ON_META: 'build it with values: build.device = "cpu"',
     Why.NO_MODULE: "add the folder of a module of your own to pytest's pythonpath, or install it, or correct its name",
     Why.NO_CLASS: "install a version of transformers that has it, or correct the name",
-    Why.PADDING: "write a pad_token_id below vocab_size",
     Why.ARGUMENTS: "write kwargs, or a function of the project that calls it with its arguments",
     Why.NO_FILE: (
         "a count needs no weights: load them only if their file exists (if Path(file).exists()), and commit any other "

@@ -195,7 +195,6 @@ class Why(str, Enum):
     NO_CLASS = "no-class"
     NO_MODULE = "no-module"
     NO_FILE = "no-file"
-    PADDING = "padding"
     ON_META = "on-meta"
     ARGUMENTS = "arguments"
     RAISED = "raised"

@@ -110,7 +110,7 @@ CASES = {
         "python catches.py",
         "this code caught the exception with which check_model ends the code; catch Exception alone",
     ),
-    "no module": Case("python none.py", "*check_model takes a torch.nn.Module, not an int*"),
+    "no module": Case("python none.py", "*check_model takes a torch.nn.Module, not an object of type int*"),
     "no script": Case(
         "python missing.py", "there is no missing.py; correct its path, which starts from the project's root"
     ),

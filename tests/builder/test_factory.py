@@ -288,9 +288,9 @@ class Own(nn.Linear):
 def beside(): return nn.Linear(*json.load(open("sizes.json")))
 """
 CALLED: dict[str, tuple[str, str]] = {
-    "called:mak": ("def make(): ...", "the module called has no mak; did you mean 'make'?"),
-    "called:missing": ("", "the module called has no missing; correct the name"),
-    "called:line.missing": ("", "the module called has no line.missing; correct the name"),
+    "called:mak": ("def make(): ...", "the module called (called.py) has no mak; did you mean 'make'?"),
+    "called:missing": ("", "the module called (called.py) has no missing; correct the name"),
+    "called:line.missing": ("", "the module called (called.py) has no line.missing; correct the name"),
     "nowhere:build": ("", "ModuleNotFoundError: No module named 'nowhere'"),
     "called.inner:build": ("", "ModuleNotFoundError: No module named 'called.inner'; 'called' is not a package"),
     "called:three": ("three = 3", "called:three is of type int, which cannot be called; name a function"),
@@ -355,7 +355,7 @@ WRITTEN = {
 SAID = {
     **{name: said for name, (_, said) in (*FAILS.items(), *CALLED.items())},
     **{source: said.replace("own.py", "bad*.py") for source, said in IMPORTS.items()},
-    **{f"{name}:build": f"{name} is *, and not the project's {name}.py: rename the project's module" for name in TAKEN},
+    **{f"{name}:build": f"the module {name} (*) has no build; correct the name" for name in TAKEN},
 }
 
 

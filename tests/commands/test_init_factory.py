@@ -458,7 +458,7 @@ def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_
 @pytest.mark.parametrize(
     ("factory", "kwargs", "status", "wrong"),
     [
-        ("Missing", {}, FOUND, "the module own has no Missing; correct the name"),
+        ("Missing", {}, FOUND, "the module own (src/own.py) has no Missing; correct the name"),
         ("Plain", {"x": 1}, FOUND, "unexpected keyword argument 'x'; correct --kwargs, or name a function"),
         ("Untied", {}, MISTAKEN, "own:Untied is built, and would fail: Untied.get_output_embeddings ties words.weight"),
     ],

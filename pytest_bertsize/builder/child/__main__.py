@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import platform
@@ -18,12 +19,12 @@ import signal
 import site
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pytest_bertsize.builder.child.from_pretrained import list_answers
 from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.child.loading import find_loading
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
 from pytest_bertsize.builder.child.stand_ins import ADDED, describe_stand_ins, stand_in_for
 from pytest_bertsize.builder.confined import (
@@ -184,11 +185,11 @@ def build(request: Request, pipe: int) -> Answer:
         model = instantiate(request)
         built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
         built = built._replace(config=read_config_values(request) if request.asked else None)
-        for what, is_wanted, ask in (
-            ("flops", request.seq_len, _count_flops),
-            ("loading", request.filed, _find_loading),
-        ):
-            built = _ask_beside(built, what, partial(ask, model, request)) if is_wanted else built
+        if request.seq_len:
+            flops: Any = importlib.import_module("pytest_bertsize.builder.child.flops")
+            built = _ask_beside(built, "flops", lambda: flops.count_flops(model.to("meta"), seq_len=request.seq_len))
+        if request.filed:
+            built = _ask_beside(built, "loading", lambda: find_loading(model, request.filed))
     except BaseException as error:
         return Answer(failed=explain_error(error, request, errors.read_last()))
     if REFUSED:
@@ -221,18 +222,6 @@ def list_loaded() -> tuple[str, ...]:
         if isinstance(file := getattr(module, "__file__", None), str):
             files += [file, *([str(Path(file).parent)] if name.partition(".")[0] in {"transformers", "peft"} else [])]
     return tuple(dict.fromkeys(files))
-
-
-def _count_flops(model: Any, request: Request) -> Any:
-    from pytest_bertsize.builder.child.flops import count_flops
-
-    return count_flops(model.to("meta"), seq_len=request.seq_len)
-
-
-def _find_loading(model: Any, request: Request) -> Any:
-    from pytest_bertsize.builder.child.loading import find_loading
-
-    return find_loading(model, request.filed)
 
 
 if __name__ == "__main__":

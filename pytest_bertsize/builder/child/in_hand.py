@@ -20,9 +20,6 @@ from pytest_bertsize.builder.confined import Refused
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
 
-HOLDERS = ("model", "module", "auto_model", "net")
-"""Attributes by which trainers and pipelines hold the model that they train."""
-
 
 class NoModule(TypeError):
     """The error for an object that is not a module; its message names the object to pass instead."""
@@ -69,9 +66,7 @@ def take_in_hand(model: Any) -> InHand:
         takes, kind = "check_model takes a torch.nn.Module, not", type(model).__name__
         if isinstance(model, type):
             raise NoModule(f"{takes} the class {model.__name__}: pass an instance of it")
-        held = next((name for name in HOLDERS if _is_module(getattr(model, name, None))), "")
-        article = "an" if kind[0].lower() in "aeiou" else "a"
-        raise NoModule(f"{takes} {article} {kind}: pass {f'its .{held}' if held else 'the model itself'}")
+        raise NoModule(f"{takes} an object of type {kind}: pass the model itself, such as its .model")
     module = unwrap(model)
     peft = sys.modules.get("peft")
     if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):

@@ -11,12 +11,9 @@ from pytest_bertsize.builder.messages import Why
 
 try:
     from peft import PEFT_TYPE_TO_CONFIG_MAPPING, get_peft_model
-except ModuleNotFoundError as error:
-    lacks = f"the model has an adapter, and PEFT cannot be imported ({error}): pip install 'pytest-bertsize[peft]'"
-    raise Refused(f"ModuleNotFoundError: {lacks}", why=Why.NO_PEFT) from None
 except ImportError as error:
-    found = f"the model has an adapter, and the installed PEFT cannot be imported ({error})"
-    raise Refused(found, "install releases of PEFT and transformers that fit each other") from None
+    lacks = f"the model has an adapter, and PEFT cannot be imported ({type(error).__name__}: {error})"
+    raise Refused(lacks, why=Why.NO_PEFT) from None
 
 from pytest_bertsize.builder.child.listing import (
     INNER,

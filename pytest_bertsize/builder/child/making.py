@@ -135,8 +135,6 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         why = Why.NO_MODULE
     elif isinstance(cause, FileNotFoundError):
         why = Why.NO_FILE
-    elif "Padding_idx" in text:
-        why = Why.PADDING
     if why in {Why.RAISED, Why.ON_META}:
         text = "; ".join((text, *describe_stand_ins()))
     return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
@@ -368,7 +366,9 @@ def _find_factory(request: Request) -> Callable[..., Any]:
     found: Any = _import_module(library, request)
     for name in path.split("."):
         if not hasattr(found, name):
-            raise Refused(f"the module {library} has no {path}", did_you_mean(name, dir(found), "correct the name"))
+            file = os.path.relpath(getattr(sys.modules[library], "__file__", None) or "built into Python", request.root)
+            lacks = f"the module {library} ({file}) has no {path}"
+            raise Refused(lacks, did_you_mean(name, dir(found), "correct the name"))
         found = getattr(found, name)
     if not callable(found):
         kind = type(found).__name__
@@ -379,21 +379,12 @@ def _find_factory(request: Request) -> Callable[..., Any]:
 
 def _import_module(library: str, request: Request) -> Any:
     """Import a module of the project, from the project's root or another of its folders."""
-    folders = (request.root, *request.paths)
-    sys.path[:0] = folders
+    sys.path[:0] = (request.root, *request.paths)
     first = library.partition(".")[0]
-    found = run_with_stand_ins(
+    return run_with_stand_ins(
         lambda: importlib.import_module(library),
         lambda name: name.partition(".")[0] == first or _is_in(request.root, name),
     )
-    path = library.replace(".", os.sep)
-    files = (os.path.join(each, f"{path}{end}") for each in folders for end in (".py", "/__init__.py"))  # noqa: PTH118
-    meant = [each for each in files if os.path.isfile(each)]  # noqa: PTH113
-    file = getattr(found, "__file__", None) or "a module of Python itself"
-    if meant and os.path.realpath(file) not in map(os.path.realpath, meant):
-        project = os.path.relpath(meant[0], request.root)
-        raise Refused(f"{library} is {file}, and not the project's {project}: rename the project's module")
-    return found
 
 
 def _is_in(root: str, name: str) -> bool:
