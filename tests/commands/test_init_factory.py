@@ -16,12 +16,14 @@ import tomli
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms.shapes import Wish as Sizes
 from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
 from pytest_bertsize.commands.init.factory import Wish, declare
+from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.named_model import Named
 from pytest_bertsize.table.settings import load, parse
@@ -539,6 +541,47 @@ def test_another_release_than_the_project_or_its_repository_pins_is_said(root: P
     (root / "part").mkdir()
     (root / "src").rename(root / "part" / "src")
     assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root / "part", "Plain")[2]
+
+
+# paths and sizes
+
+
+@pytest.mark.parametrize(
+    ("chosen", "named"),
+    [
+        (["a.layer.0.w", "a.layer.0.b", "a.layer.1.w"], ["a.layer[:2]"]),
+        (["a.layer.1.w"], ["a.layer.1"]),
+        (["a.layer.1.w", "a.layer.2.w", "a.layer.norm.w", "a.top.w"], ["a.layer[1:]", "a.layer.norm", "a.top"]),
+        (["a.layer.0.w", "a.layer.0.b", "a.layer.2.w"], ["a.layer.0", "a.layer.2"]),
+    ],
+)
+def test_modules_are_named_that_hold_these_tensors_and_no_others(chosen: list[str], named: list[str]) -> None:
+    layers = ["a.layer.0.w", "a.layer.0.b", "a.layer.1.w", "a.layer.2.w", "a.layer.norm.w"]
+    assert name_modules(chosen, [*layers, "a.top.w", "b.w"]) == named
+
+
+ANY = Request("x", "", "", {}, {})
+WIDTH, LABELS = Variation("hidden_size", 48, 96, ANY), Variation("labels", 9, 10, ANY)
+OF_CONFIG = Variation("num_labels", 9, 10, ANY._replace(varied=(("num_labels", 9, 10),)))
+
+
+@pytest.mark.parametrize(
+    ("size", "others", "wanted"),
+    [
+        (48, [(WIDTH, 96), (LABELS, 48)], "hidden_size"),
+        (48, [(WIDTH, 48)], 48),  # another 48
+        (112, [(WIDTH, 208)], "2*hidden_size + 16"),
+        (57, [(WIDTH, 105), (LABELS, 58)], "hidden_size + labels"),
+        (9, [(OF_CONFIG, 10), (LABELS, 10)], "num_labels"),  # which the argument makes
+        (24, [(WIDTH, 48)], 24),  # half of it, which is no sum
+        (40, [(WIDTH, 88)], 40),  # eight less
+        (48, [(WIDTH, 24)], 48),
+    ],
+)
+def test_a_size_is_a_sum_of_the_keys_that_it_follows(
+    size: int, others: list[tuple[Variation, int | str]], wanted: int | str
+) -> None:
+    assert _write_size(size, others) == wanted
 
 
 @pytest.mark.parametrize(

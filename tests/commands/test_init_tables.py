@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, find_insensitive_budget
 from pytest_bertsize.commands.console import FOUND, GOOD
-from pytest_bertsize.commands.init.configs import list_limits, make_name
+from pytest_bertsize.commands.init.configs import list_limits, make_name, write_limit_above
 from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.quantity import parse_count
 from pytest_bertsize.table.limits import Budget, Limit
@@ -80,6 +80,22 @@ def test_a_proposed_budget_holds_the_model_and_not_one_with_a_layer_more(family:
     architecture = dict(PAIRS)[family]
     for case in sample(family, architecture)[:4]:
         assert_tight({"model_type": family, "architectures": [architecture], **case.config})
+
+
+@pytest.mark.parametrize(
+    ("count", "too_much", "limit"),
+    [
+        (109_482_240, None, '"110M"'),
+        (100_001, 100_500, '"100.1K"'),
+        (100_001, 100_100, '"100.01K"'),
+        (100_001, 100_010, "100_001"),
+        (999, None, "999"),
+    ],
+)
+def test_a_limit_has_as_many_digits_as_keep_it_below_one_more_layer(
+    count: int, too_much: int | None, limit: str
+) -> None:
+    assert write_limit_above(count, too_much) == limit
 
 
 def assert_tight(data: dict[str, Any]) -> None:
