@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from pytest_bertsize.reports import ci, headline
 from pytest_bertsize.reports.html.page import render_page as page
 from pytest_bertsize.reports.markdown import render_page as markdown
-from pytest_bertsize.reports.report import Change, FindingRow, TensorChange
+from pytest_bertsize.reports.report import FindingRow, TensorChange
 from pytest_bertsize.reports.sentences import show_percent, show_share
 from tests.support.parsed_page import Page
 from tests.support.run_reports import (
     LAYER,
     against,
     bert,
+    change,
     compared,
     failing,
     finding,
@@ -41,9 +42,9 @@ BASE = 109_514_298
 def grown(name: str = "encoder", layers: int = 13, **budget: Any) -> ModelReport:
     """A layer deeper than at the base."""
     added = (layers - 12) * LAYER
-    change = Change(key="num_hidden_layers", before="12", after=str(layers), total=added, components={"encoder": added})
     model = reported(bert(layers, 512, tied=True), name=name, **budget)
-    return against(model, bert(12, 512, tied=True), changes=[change])
+    changes = [change("num_hidden_layers", "12", str(layers), {"encoder": added})]
+    return against(model, bert(12, 512, tied=True), changes=changes)
 
 
 # one model
@@ -115,7 +116,7 @@ def unbuilt() -> ModelReport:
 
 
 TENSORS = [TensorChange(kind="new", name="l.12", count=1, said="")]
-HEADS = [Change(key="heads", before="12", after="8", total=0, components={})]
+HEADS = [change("heads", "12", "8", {})]
 
 
 @pytest.mark.parametrize(

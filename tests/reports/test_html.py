@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.html.page import Bars, find_bars, render_page
-from pytest_bertsize.reports.report import Change
 from tests.support import run_reports
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
@@ -24,6 +23,7 @@ from tests.support.run_reports import (
     compared,
     component,
     failing,
+    free_key,
     gone,
     large,
     new,
@@ -58,13 +58,6 @@ def other_tensors() -> ModelReport:
     return reported(form, Inventory((*tensors, other)), total="120M")
 
 
-def free_key() -> ModelReport:
-    model = passing()
-    assert model.base
-    model.base.changes = [Change(key="num_labels", before="2", after="3", total=0, components={})]
-    return model
-
-
 def unbuilt() -> ModelReport:
     model = passing()
     model.built, model.totals.actual = False, None
@@ -90,7 +83,7 @@ def unbuilt() -> ModelReport:
         (failing(), "one more layer num_hidden_layers 14 → 15 +7,087,872"),
         (failing(), "bert.encoder.layer.12-13 ×2, each main absent, Closed form 7,087,872, this branch 7,087,872"),
         (failing(), "attention.part0.weight absent 768 × 768 768 × 768"),
-        (free_key(), "num_labels 2 → 3 ="),
+        (free_key(), "num_attention_heads 12 → 6 ="),
         (limited(total={"min": "110M"}), "485,702 under its minimum"),
         (other_tensors(), "Formula check differs the same count, but other tensors"),
         (limited(embeddings="24M"), "Budget embeddings 24M 162,816 left"),

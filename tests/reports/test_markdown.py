@@ -14,7 +14,6 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from pytest_bertsize.reports.markdown import LONGEST, MARK, code, render_page, table, text
-from pytest_bertsize.reports.report import Change
 from pytest_bertsize.wording import printable
 from tests.support.run_reports import (
     BASE_COMMIT,
@@ -22,6 +21,7 @@ from tests.support.run_reports import (
     bert,
     compared,
     failing,
+    free_key,
     gone,
     large,
     new,
@@ -54,13 +54,6 @@ def off_within() -> ModelReport:
     model = failing()
     for row in model.components:
         row.expected = row.actual
-    return model
-
-
-def free_key() -> ModelReport:
-    model = passing()
-    assert model.base
-    model.base.changes = [Change(key="num_attention_heads", before="12", after="6", total=0, components={})]
     return model
 
 

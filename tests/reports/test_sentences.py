@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pytest_bertsize.reports.report import Change, Choices, Cost, Fit
+from pytest_bertsize.reports.report import Choices, Cost, Fit
 from pytest_bertsize.reports.sentences import (
     compare_with_base,
     describe_change,
@@ -16,7 +16,7 @@ from pytest_bertsize.reports.sentences import (
     list_removed,
     name_revision,
 )
-from tests.support.run_reports import compared, gone, passing
+from tests.support.run_reports import change, compared, free_key, gone, passing
 
 COMMIT = "1a2b3c4d5e" + "6" * 30
 TOTAL = 109_514_298
@@ -85,8 +85,7 @@ MANY = {"a": 1, "b": -50, "c": 3, "d": 4, "e": 2}
 def test_a_changed_key_says_what_it_moved_and_where(
     key: str, before: str, after: str, components: dict[str, int], said: str
 ) -> None:
-    total = sum(count for name, count in components.items() if "." not in name)
-    found = describe_change(Change(key=key, before=before, after=after, total=total, components=components))
+    found = describe_change(change(key, before, after, components))
     assert found == (said if key in {"code", "together"} else f"{key} {said}")
 
 
@@ -121,9 +120,7 @@ def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:
 def test_a_changed_key_that_moved_nothing_is_a_difference_from_the_base() -> None:
     model = passing()
     assert not model.differs_from_base
-    assert model.base
-    model.base.changes = [Change(key="num_attention_heads", before="12", after="16", total=0, components={})]
-    assert model.differs_from_base
+    assert free_key().differs_from_base
 
 
 def test_what_trains_has_the_share_that_the_table_has() -> None:

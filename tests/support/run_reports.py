@@ -228,6 +228,14 @@ def passing(name: str = "encoder") -> ModelReport:
     return against(reported(form, name=name, total="110.2M", embeddings="24M"), form)
 
 
+def free_key() -> ModelReport:
+    """A key has changed that moves no count."""
+    model = passing()
+    assert model.base
+    model.base.changes = [change("num_attention_heads", "12", "6", {})]
+    return model
+
+
 def new(name: str = "fresh") -> ModelReport:
     model = reported(bert(12, 512, tied=True), name=name, total="120M")
     model.base = base_of(is_new=True, config=None, said=[f"new: main declares no model {name}"])
