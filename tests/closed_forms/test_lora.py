@@ -127,6 +127,7 @@ def test_every_family_can_have_one(family: str) -> None:
         ("bert", "BertForMaskedLM", {"target_modules": ["query"], "modules_to_save": ["word_embeddings"]}),
         ("bert", "BertForMaskedLM", {"target_modules": ["query"], "modules_to_save": ["cls"], "bias": "all"}),
         ("bert", "BertModel", {"target_modules": ["query"], "modules_to_save": ["LayerNorm"]}),
+        ("bert", "BertModel", {"target_modules": ["dense"], "modules_to_save": ["ooler"]}),  # adapters that are copied
         ("bert", "BertModel", {"target_modules": ["dense"], "modules_to_save": ["intermediate"], "lora_bias": True}),
         ("bert", "BertModel", {"target_modules": r".*\.attention\.self\.(query|key)"}),
         ("bert", "BertModel", {"target_modules": ["dense"], "exclude_modules": r".*intermediate\.dense"}),
@@ -140,6 +141,7 @@ def test_every_family_can_have_one(family: str) -> None:
         ("t5", "T5ForConditionalGeneration", {"target_modules": ["q"], "modules_to_save": ["shared"]}),
         ("t5", "T5ForConditionalGeneration", {"target_modules": ["shared"], "task_type": "SEQ_2_SEQ_LM"}),
         ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "use_dora": True, "task_type": "CAUSAL_LM"}),
+        ("mobilebert", "MobileBertForMaskedLM", {"target_modules": "all-linear"}),  # two matrices before the words
         # what takes a weight apart has no rank above the smaller of its sides, here the labels and the width
         ("roberta", "RobertaForSequenceClassification", {**EVERY_LINEAR, "init_lora_weights": "pissa"}),
         ("roberta", "RobertaForSequenceClassification", {**EVERY_LINEAR, "init_lora_weights": "OLoRA", "r": 99}),
