@@ -207,14 +207,6 @@ def test_the_cache_comes_last_and_says_its_revision(tmp_path: Path, cache: Path)
     assert of(tmp_path, model("bert-base-uncased")).data["hidden_size"] == 768
 
 
-def test_of_a_name_that_nothing_has_it_is_said_how_to_fetch_one_file(tmp_path: Path) -> None:
-    assert refused(model("acme/x"), hub_of(tmp_path)).sentence == (
-        '"acme/x" is not a file, and neither the catalogue nor the hub cache has it; run hf download acme/x '
-        "config.json --local-dir configs/x, commit the file, and write "
-        'hub = { "acme/x" = "configs/x/config.json" } in [tool.bertsize]'
-    )
-
-
 def test_the_helper_is_told_what_the_table_maps_and_what_it_cannot(tmp_path: Path) -> None:
     write(tmp_path / "configs" / "x.json", SMALL)
     assert of_hub(hub_of(tmp_path, {"acme/x": "configs/x.json", "acme/y": "../y.json"})) == {

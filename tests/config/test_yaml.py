@@ -92,6 +92,11 @@ def test_a_value_is_what_the_training_code_reads() -> None:
         assert (found, type(found)) == (expected, type(expected)), written
 
 
+def test_a_key_is_a_text_as_json_writes_it() -> None:
+    text = "no: {1: a, on: b}"
+    assert read(text).data == json.loads(json.dumps(yaml.safe_load(text))) == {"false": {"1": "a", "true": "b"}}
+
+
 # what is refused
 
 WRONG = {

@@ -135,13 +135,9 @@ def test_the_tables_of_models_are_known_right_or_wrong(pyproject: Path) -> None:
     assert tables_of_models(write(pyproject, "[tool.bertsize\n")) is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["tool.bert-size", "tool.pytest-bertsize", "tool.bert_budget", "bertsize", "tools.bertsize", "Tool.Bertsize"],
-)
-def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path, name: str) -> None:
-    write(pyproject, f'[{name}.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
-    said = rf":1: \[{name}\] is not read: did you mean \[tool.bertsize\]\?$"
+def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path) -> None:
+    write(pyproject, '[tool.bert_budget.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
+    said = r":1: \[tool\.bert_budget\] is not read: did you mean \[tool.bertsize\]\?$"
     with pytest.raises(NothingDeclared, match=said) as error:
         load(pyproject)
     assert error.value.misspelt
