@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.builder.child.making import LONGEST_LIST, read_config_values
+from pytest_bertsize.builder.child.listing import LONGEST
+from pytest_bertsize.builder.child.making import read_config_values
 from pytest_bertsize.builder.messages import ConfigSaid, Request
 
 WRITTEN: dict[str, Any] = {"hidden_size": 12, "num_attention_heads": 3}
@@ -44,7 +45,7 @@ def test_it_says_a_key_of_an_object() -> None:
         (float("nan"), "a float"),
         (10**30, "a int"),
         ("x" * 201, "a str"),
-        ([1] * (LONGEST_LIST + 1), "a list"),
+        ([1] * (LONGEST + 1), "a list"),
         ({"a": 1}, "a dict"),
     ],
     ids=lambda value: str(value)[:20],

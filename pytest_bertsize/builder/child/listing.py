@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
@@ -177,12 +178,10 @@ def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return the entries of a config that are plain values, or lists or dicts of these."""
     found: dict[str, Any] = {}
     for key, value in config.items():
-        if isinstance(value, dict):
-            if depth < MOST_NESTED:
-                found[str(key)] = _keep_plain(value, depth + 1)
-        elif isinstance(value, (list, tuple)):
-            if len(value) <= LONGEST and all(map(is_plain, value)):
-                found[str(key)] = [*value]
+        if isinstance(value, dict) and depth < MOST_NESTED:
+            found[str(key)] = _keep_plain(value, depth + 1)
+        elif isinstance(value, (list, tuple)) and len(value) <= LONGEST and all(map(is_plain, value)):
+            found[str(key)] = [*value]
         elif is_plain(value):
             found[str(key)] = value
     return found
@@ -314,14 +313,13 @@ def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
 def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
     """Call ``_tie_weights`` and undo it; return each name whose tensor it replaced, with the new tensor's name."""
     inside = dict(walk_modules(module))
-    before = {path: dict(each._parameters) for path, each in inside.items()}  # noqa: SLF001
     was = dict(walk_tensors(inside, "_parameters"))
-    with contextlib.suppress(Exception):  # transformers 5 does not call this code any more
-        module._tie_weights()  # noqa: SLF001
-    now = dict(walk_tensors(inside, "_parameters"))
-    for path, each in inside.items():
-        each._parameters.clear()  # noqa: SLF001
-        each._parameters.update(before[path])  # noqa: SLF001
+    with contextlib.ExitStack() as undone:
+        for each in inside.values():
+            undone.enter_context(patch.dict(each._parameters))  # noqa: SLF001
+        with contextlib.suppress(Exception):  # transformers 5 does not call this code any more
+            module._tie_weights()  # noqa: SLF001
+        now = dict(walk_tensors(inside, "_parameters"))
     names = {id(each): name for name, each in was.items()}
     return {name: names[id(each)] for name, each in now.items() if each is not was.get(name) and id(each) in names}
 

@@ -17,7 +17,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
-from pytest_bertsize.builder.child.listing import find_library_base, is_plain
+from pytest_bertsize.builder.child.listing import LONGEST, find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
     complete_init_weights,
     describe_stand_ins,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 """Families with a decoder, each with the class of its encoder alone, which sentence-transformers builds."""
 LONGEST_TEXT = 200  # characters of a config's value
-LONGEST_LIST = 1_000  # entries of one
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
@@ -201,7 +200,7 @@ def _find_value(config: Any, path: list[str]) -> Any:
 
 def _simplify(value: Any) -> Any:
     """Return a value that a closed form can read; for any other value, its type: ``"a Tensor"``."""
-    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
+    if isinstance(value, (list, tuple)) and len(value) <= LONGEST:
         return [_simplify(each) for each in value]
     return value if is_plain(value, LONGEST_TEXT) else f"a {type(value).__name__}"
 
