@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Self
@@ -18,6 +18,8 @@ from pytest_bertsize.wording import printable
 
 LARGEST = 1024 * 1024
 """The most bytes that a table or a config may have; one byte more is read, so that its reader notices a larger file."""
+MOST_AT_ONCE = 20
+"""The most questions to git before its first answer is read: pipes must hold them, or both processes wait."""
 _LEADS_NOWHERE = {b"symlink", b"dangling", b"loop", b"notdir"}
 """Git's first words of an answer about a path that leads out of the repository, or to nothing."""
 _FOLDER, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
@@ -114,10 +116,20 @@ class CommitFiles:
 
     def has_same(self, looked: Mapping[str, bytes]) -> bool:
         """Tell whether the paths that were read in another commit lead to the same objects in this one."""
+        paths, at = [*looked], 0
         try:
-            return all(self._find(path, 0).name == name for path, name in looked.items())
-        except Unreadable:  # the reader of that path reports it
+            while batch := paths[at : at + MOST_AT_ONCE]:
+                at += len(batch)
+                self._write([self._locate(path) for path in batch])
+                found = [self._read_answer(0) for _ in batch]
+                if any(each.name != looked[path] for path, each in zip(batch, found, strict=True) if each):
+                    return False
+                lacking = [path for path, each in zip(batch, found, strict=True) if each is None]
+                if any(self._ask(self._locate(path), 0).name != looked[path] for path in lacking):
+                    return False
+        except (OSError, ValueError, IndexError):  # the reader of that path reports it
             return False
+        return True
 
     def _locate(self, path: str) -> str:
         """Return a path from the root of the repository; ``""`` for the root."""
@@ -145,17 +157,27 @@ class CommitFiles:
 
     def _ask(self, path: str, most: int | None = None) -> Found:
         """:raises ValueError, OSError: if git does not hand out an object on the way."""
-        questions, answers = self._process.stdin, self._process.stdout
+        self._write([path])
+        if found := self._read_answer(most):
+            return found
+        folder, _, name = path.rpartition("/")
+        if path and self._ask(folder).modes.get(name, _SUBMODULE) == _SUBMODULE:
+            return Found()
+        raise ValueError
+
+    def _write(self, paths: Iterable[str]) -> None:
+        questions = self._process.stdin
         assert questions
-        assert answers
-        questions.write(os.fsencode(f"{self.commit}:{path}\n"))
+        questions.write(b"".join(os.fsencode(f"{self.commit}:{path}\n") for path in paths))
         questions.flush()
+
+    def _read_answer(self, most: int | None) -> Found | None:
+        """Return git's answer to the next question; ``None`` if git calls the path missing, or a submodule."""
+        answers = self._process.stdout
+        assert answers
         line = answers.readline()
         if line.endswith((b" missing\n", b" submodule\n")):
-            folder, _, name = path.rpartition("/")
-            if path and self._ask(folder).modes.get(name, _SUBMODULE) == _SUBMODULE:
-                return Found()
-            raise ValueError
+            return None
         first, *rest = line.split()
         is_nowhere = first in _LEADS_NOWHERE
         size = int(rest[not is_nowhere])

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.files import open_regular
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import printable, shown
 
 SECONDS = 10.0
 LONGEST_WALK = 120.0
@@ -50,7 +50,7 @@ _SAFE_ENVIRONMENT = {
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 """The pattern of a revision that means one commit, whatever tags and branches the repository has."""
-_STEPS = ("~", "^", "@{", ":")
+_STEPS = ("~", "^", "@{", ":", "..")
 """Signs in a revision that is more than a name; git can fetch only a name."""
 Answer = subprocess.CompletedProcess[bytes]
 
@@ -143,25 +143,15 @@ def _find_commit(folder: Path, revision: str) -> str | None:
 
 def _explain_unknown(revision: str, folder: Path) -> str:
     """Explain why there is no such revision, and name a command that fetches it or lists others."""
-    name = shown(revision)
-    if not revision or revision.startswith("-"):
-        return f"git knows no revision {name}; git branch --all lists the branches"
-    if ".." in revision:
-        first = shown(revision.partition("..")[0] or "HEAD")
-        return f"{name} is a range, not a single commit; write {first}"
-    remote, _, branch = revision.partition("/")
-    is_name = not any(each in revision for each in _STEPS)
-    is_of_origin = remote == "origin" and is_name
+    name, branch = shown(revision), revision.removeprefix("origin/")
+    is_of_origin = branch not in {revision, ""} and not any(each in branch for each in _STEPS)
     fetched = f" origin +refs/heads/{printable(branch)}:refs/remotes/{printable(revision)}" if is_of_origin else ""
     if _ask_line(folder, "rev-parse", "--is-shallow-repository") == "true":
         full = f"git fetch --unshallow{fetched} (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
         return f"this clone is shallow and does not reach {name}; run {full}"
-    if not is_name and not revision.startswith("^"):
-        return f"git knows no revision {name}; git log --oneline --all lists the commits"
-    references = ask_git(folder, "for-each-ref", "--format=%(refname:short)")
-    known = ["HEAD", *(references.stdout.decode("utf-8", "replace").split() if references else [])]
-    fetch = f"run git fetch{fetched or f' origin {printable(revision)}'}"
-    return f"git knows no revision {name}; {fetch if fetched else did_you_mean(revision, known, fetch)}"
+    if fetched:
+        return f"git knows no revision {name}; run git fetch{fetched}"
+    return f"git knows no revision {name}; write one commit: git branch --all and git log --oneline --all list them"
 
 
 def find_merge_base(folder: Path, revision: str) -> str | None:

@@ -61,7 +61,6 @@ HEAD = f"""\
 # A model is one block. After a merge, keep either side's and run that again.
 lock = {FORMAT}
 """
-_MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?=[ \r]|$)", re.MULTILINE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -179,11 +178,7 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
     changes = compare_inventories(Inventory(locked.tensors), Inventory(tensors))
     other = [each.sentence for each in changes if not each.is_name_alone]
     if locked.config != hash_sources(model, None, adapter.for_build if adapter else {}):
-        arguments = "overrides or options" if model.command else "kwargs, overrides or options"
-        maker = "command" if model.command else "factory"
-        problem = (
-            f"its lock was written for another {maker}, class or adapter, or for other {arguments}, than its table has"
-        )
+        problem = "its lock was written for other keys (such as factory, kwargs or options) than its table has"
     elif other:
         problem = f"the sizes in its lock do not match the tensors there: {listed(other, MOST_NAMED, '; ')}"
     else:
@@ -201,14 +196,9 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
     :param file: the lock's name in messages.
     :raises BadLock: with the line of the first mistake.
     """
-    way_out = f"restore {file} (git checkout -- {file}), or remove it, and run {ANEW}"
-    if marker := _MARKERS.search(text):
-        line = text.count("\n", 0, marker.start()) + 1
-        raise BadLock(
-            f"{file}:{line}: it has a merge conflict ({marker[0]}): keep one side of each model's block, and run {ANEW}"
-        )
-    if text.startswith("\ufeff"):
-        raise BadLock(f"{file}: it begins with a byte order mark, which TOML forbids; save it without one")
+    way_out = (
+        f"keep one side of each model's block, restore {file} (git checkout -- {file}), or remove it; then run {ANEW}"
+    )
     try:
         data = tomli.loads(text)
     except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:

@@ -119,12 +119,17 @@ class ProjectReader:
         self._base = base
         self._changed_forms: set[str] = set()
         self._known: dict[object, tuple[Mapping[str, bytes], Any]] = {}
+        self._last: ProjectAtCommit | None = None
+        self._looked: dict[str, bytes] = {}
 
     def read_project(self) -> ProjectAtCommit:
         """Read the project in the commit that ``files`` reads now.
 
         :raises Unreadable: if the commit's table cannot be read.
         """
+        if self._last and self._files.has_same(self._looked):
+            return self._last
+        self._last, self._looked, is_whole = None, {}, True
         apart, keys, hub = self._make_once("table", self._read_declared)
         if self._base:
             self._changed_forms = self._find_changed_forms(apart.values.get("closed_forms", ()))
@@ -138,9 +143,12 @@ class ProjectReader:
             try:
                 found = read() if locked else self._make_once(keys[name], read)
             except Unreadable as unread:
-                found = ModelAtCommit(model, problem=str(unread), unread=unread)
+                found, is_whole = ModelAtCommit(model, problem=str(unread), unread=unread), False
+            is_whole = is_whole and not locked
             models[name] = _add_lock(replace(found, model=model), lock)
-        return ProjectAtCommit(models, apart, lock)
+        project = ProjectAtCommit(models, apart, lock)
+        self._last = project if is_whole else None
+        return project
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
         """Return the last result for ``what`` if the files that it was made from are unchanged, else a new one."""
@@ -148,7 +156,9 @@ class ProjectReader:
         if looked is None or not self._files.has_same(looked):
             self._files.looked = {}
             found = make()
-            self._known[what] = self._files.looked, found
+            looked = self._files.looked
+            self._known[what] = looked, found
+        self._looked |= looked
         return found
 
     def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:

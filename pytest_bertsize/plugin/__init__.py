@@ -222,8 +222,7 @@ class FailureReports:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Draw the findings that failures share, before pytest's own hook draws the failures."""
         if self.failed:
-            from pytest_bertsize.plugin.failures import draw_common, shorten_summary_lines
+            from pytest_bertsize.plugin.failures import draw_common
 
             draw_common(self.failed, terminalreporter)
-            shorten_summary_lines(self.failed, terminalreporter)
         return (yield)

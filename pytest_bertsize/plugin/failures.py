@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import textwrap
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
-from rich.cells import cell_len
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem, Mistaken, hold_marked
@@ -147,17 +144,3 @@ def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.T
         failure.model = model
         if not (model.components or model.own_findings):
             report._pdbshown = True  # type: ignore[attr-defined]  # noqa: SLF001  (pytest's mark of what was shown)
-
-
-def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Shorten our lines of the short summary before pytest cuts them; pytest cuts none in CI or with ``-vv``."""
-    if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
-        return
-    config = terminalreporter.config
-    for report in reports:
-        path, _, name = report.nodeid.partition("::")
-        shown = os.path.relpath(config.rootpath / path, config.invocation_params.dir)
-        room = terminalreporter._tw.fullwidth - cell_len(f"FAILED {shown}::{name} - ")  # noqa: SLF001  (no other way)
-        failure = cast("Failure", report.longrepr)  # shortened by whole words; pytest would cut inside a number
-        message = textwrap.shorten(failure.reprcrash.message, max(room, 0), placeholder=" ...")
-        failure.reprcrash = failure.reprcrash._replace(message=message)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
@@ -88,13 +89,10 @@ def _stop_run(message: str, named: pytest.Item, config: pytest.Config) -> None:
 
 
 def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collector) -> None:
-    """Fail a module that skips itself on import although its code uses the marker or the fixture."""
-    uses = (
-        node.lineno
-        for node in ast.walk(ast.parse(collector.path.read_bytes()))
-        if isinstance(node, ast.Attribute | ast.arg | ast.Constant) and {NAME, f"{NAME}s"} & {*vars(node).values()}
-    )
-    if line := min(uses, default=0):
+    """Fail a module that skips itself on import although its code names the marker or the fixture."""
+    tokens = tokenize.tokenize(io.BytesIO(collector.path.read_bytes()).readline)
+    uses = (each.start[0] for each in tokens if each.string.strip("\"'") in {NAME, f"{NAME}s"})
+    if line := next(uses, 0):
         skips = "skips itself on import, so that its tests with bert_budget never run"
         instead = "declare the budget in pyproject.toml, or skip inside the tests"
         report.outcome = "failed"

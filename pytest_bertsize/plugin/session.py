@@ -23,13 +23,14 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin import refusals
 from pytest_bertsize.plugin.failures import Attachments
 from pytest_bertsize.plugin.items import Collector
-from pytest_bertsize.plugin.ledger import Ledger
+from pytest_bertsize.plugin.ledger import Ledger, Rewriter
 from pytest_bertsize.plugin.selection import RESULTS, Selection, is_lenient, only_lists
 from pytest_bertsize.plugin.startup import GATE
 from pytest_bertsize.reports.ci import refuse_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.reports.outcome import name_unchecked
+from pytest_bertsize.review.accept import check_reason, read_lock_to_change
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.table.settings import SettingsError, load
@@ -53,8 +54,6 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     try:
         verb, reason = read_verb(config), ""
         if verb:
-            from pytest_bertsize.review.accept import check_reason, read_lock_to_change
-
             reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
         refusals.refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
@@ -77,8 +76,6 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     if helper:
         rewriter = None
         if verb:
-            from pytest_bertsize.plugin.update import Rewriter
-
             rewriter = Rewriter(settings, verb, lock, reason)
             config.pluginmanager.register(rewriter)
         config.stash[LEDGER] = Ledger(config, settings, helper.versions, reports, selection, rewriter)

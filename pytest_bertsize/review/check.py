@@ -224,15 +224,13 @@ def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
     """Add to a review the limited quantities other than parameter counts."""
     if all(limit.measure is None for limit in found.budget):
         return found
-    form = found.subject.form
+    subject = found.subject
+    model = measures.Measurable(actual, subject.form, subject.written_keys, built)
     try:
-        measured = measures.measure_limits(
-            found.budget, measures.Measurable(actual, form, found.subject.written_keys, built)
-        )
+        measured = measures.measure_limits(found.budget, model)
     except Unusable as unusable:
         return found.with_findings(*unusable.findings)
-    off = measures.compare_flops(measured, form, found.budget)
-    return replace(found, measured=(*measured,)).with_findings(*off)
+    return replace(found, measured=(*measured,)).with_findings(*measures.compare_flops(measured))
 
 
 def _note_insensitive(found: Review) -> list[Finding]:

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Locked, hash_sources, lock_model, refuse_untrue
+from pytest_bertsize.builder.messages import Module, Request
 from pytest_bertsize.checkpoint.tokenizer import check_rows
-from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
+from pytest_bertsize.closed_forms.derive import Derivation, architecture_name, choose, derive, family_name
 from pytest_bertsize.config import source
+from pytest_bertsize.config.keys import INERT, NAMED_BY_LABELS, SYNONYMS, explain_refusal, withhold_steering_keys
+from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, merge_overrides
 from pytest_bertsize.findings import Finding, Unusable, describe_limit
 from pytest_bertsize.inventory import TOTAL, Inventory, parents_first
-from pytest_bertsize.review import build_findings, build_request
+from pytest_bertsize.review import build_findings
+from pytest_bertsize.table.limits import Flops
 from pytest_bertsize.table.model import FOUND, Model
-from pytest_bertsize.wording import exact, printable
+from pytest_bertsize.wording import exact, number, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Answered, Built, Request
+    from pytest_bertsize.builder.messages import Answered, Built
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.settings import Settings
+
+_SETTINGS = ("transformer_task", "model_args", "model_kwargs")
+"""Settings of a module of sentence-transformers that change how it is built."""
+_SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
+"""Keys that are sizes in every library, without positions and token types, which may be ``None``."""
 
 
 class Subject(Struct, frozen=True, dict=True):
@@ -125,7 +135,7 @@ def examine(
     try:
         if model.has_config_of_build and built is None and not locked:
             adapter = _read_adapter(model, settings, source.read_locked(model, {}))
-            request = build_request.ask_for_factory(model, settings, adapter)
+            request = ask_for_factory(model, settings, adapter)
             return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
         if locked:
             config = source.read_locked(model, locked.sizes)
@@ -141,15 +151,15 @@ def examine(
             chosen = choose(model, config, registry, adapter)
             known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
             found = derive(model, config, chosen)
-            request = build_request.ask_with_closed_form(model, settings, config, found, adapter)
+            request = ask_with_closed_form(model, settings, config, found, adapter)
             if locked:
                 refuse_untrue(locked, model, adapter, found.form.tensors)
             files = (config.file, model.checkpoint)
             beside = check_rows(settings.root, model.tokenizer, files, found.form)
             known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))
         else:
-            request = build_request.ask_without_closed_form(model, settings, config, registry, adapter)
-            notes = build_request.note_missing_form(request.family, request.architecture, registry)
+            request = ask_without_closed_form(model, settings, config, registry, adapter)
+            notes = note_missing_form(request.family, request.architecture, registry)
             architecture = model.factory or request.architecture
             known = replace(known, family=request.family, architecture=architecture, findings=notes)
     except Unusable as unusable:
@@ -185,3 +195,168 @@ def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adap
     from pytest_bertsize.config.adapter import adapter_of
 
     return adapter_of(model, settings, config)
+
+
+# the request to the helper process
+
+
+def ask_for_factory(
+    model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool | None = None
+) -> Request:
+    """Request a model without a config; code of the project may read configs by their published names.
+
+    :param runs_code: whether code of the project builds the model; ``None`` for a factory's.
+    """
+    lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
+    is_own = model.factory is not None if runs_code is None else runs_code
+    return Request(
+        model.name,
+        "",
+        model.factory or "",
+        {},
+        model.options,
+        root=str(settings.real_root),
+        factory=model.factory or "",
+        command=model.command,
+        declared=model.name if model.factory else None,
+        config_given=model.has_config,
+        kwargs=model.kwargs,
+        paths=settings.import_paths if is_own else (),
+        adapter=adapter.for_build if adapter else {},
+        seq_len=next(lengths, 0),
+        hub=source.of_hub(settings) if is_own else {},
+        device=model.build.device,
+        seconds=model.build.seconds or 0.0,
+        memory=model.build.memory or 0,
+    )
+
+
+def ask_with_closed_form(
+    model: Model, settings: Settings, config: ModelConfig, found: Derivation, adapter: Adapter | None
+) -> Request:
+    """Request the build of a model whose size the closed form has bounded."""
+    architecture, own = found.form.architecture, model.factory is not None
+    if config.modules:
+        request = ask_for_factory(model, settings, None, runs_code=False)
+        modules = tuple(_list_modules(model, config, found))
+        return request._replace(architecture=architecture.name, options={}, modules=modules)
+    is_defined_elsewhere = architecture.defined_in != "transformers"
+    return ask_for_factory(model, settings, adapter, runs_code=own or is_defined_elsewhere)._replace(
+        family=found.family.name,
+        architecture=architecture.name,
+        config=make_factory_config(model, config) if own else found.values.for_build,
+        options=dict(found.options),
+        module=architecture.defined_in,
+        asked=() if own else tuple(found.values.assumed),
+        unknown=() if own else found.values.unknown,
+    )
+
+
+def _list_modules(model: Model, config: ModelConfig, found: Derivation) -> Iterator[Module]:
+    """Yield each module of a folder of sentence-transformers, with the config from which the module is built."""
+    for_build: dict[str, Any] = found.values.for_build
+    written = make_factory_config(model, config)
+    for each in config.modules:
+        settings = {key: each.settings[key] for key in _SETTINGS if key in each.settings}
+        family = str(each.config.model_type) if each.is_transformer else ""
+        given = (for_build if each.is_transformer else written)[each.part]
+        yield Module(each.kind, each.at, settings, family, given)
+
+
+def ask_without_closed_form(
+    model: Model, settings: Settings, config: ModelConfig, registry: Registry, adapter: Adapter | None
+) -> Request:
+    """Request a model without a closed form.
+
+    :raises Unusable: for a config that names no class, has a refused key, or is too large.
+    """
+    if model.factory:  # the declared class, or a guess
+        named = model.family or config.model_type
+        family, architecture = named if isinstance(named, str) else "", model.architecture or model.factory
+    else:
+        family = family_name(model, config, registry)
+        architecture = architecture_name(model, config, family, registry)
+    from_config = clean_config(model, config)
+    given = make_factory_config(model, config) if model.factory else from_config
+    request = ask_for_factory(model, settings, adapter)
+    return request._replace(family=family, architecture=architecture, config=given)
+
+
+def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
+    """Return the config for the project's own code: the keys of the file, with the table's overrides."""
+    if config.parts:
+        overrides = {name: model.overrides.get(name) for name in config.parts}
+        own = {name: each if isinstance(each, dict) else {} for name, each in overrides.items()}
+        return {
+            name: make_factory_config(model.replace(overrides=own[name]), part) for name, part in config.parts.items()
+        }
+    data: dict[str, Any] = config.as_written
+    for key, value in model.overrides.items():
+        full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
+        data = _put_value(data, full[len(config.key_path) :], value)
+    return data
+
+
+def _put_value(data: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
+    """Return a copy of a config with ``value`` at ``path``."""
+    key, *below = path
+    return {**data, key: _put_value(data[key], tuple(below), value) if below else value}
+
+
+def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
+    """Return the config to build from, without keys that configure the library itself.
+
+    :raises Unusable: for a config that has a refused key, or is too large.
+    """
+    runs_code = model.factory is not None
+    found = [
+        Finding("config-refused", f"the key {shown(path[-1])} {why}", fix, file=config.file, line=config.line(*path))
+        for path, (why, fix) in _find_wrong(config.data, are_of_the_project=runs_code)
+    ]
+    for path, (why, fix) in _find_wrong(model.overrides):
+        key = printable(".".join(path))
+        found.append(Finding("config-refused", f"overrides.{key} {why}", fix, table_key=("overrides", path[0])))
+    if found:
+        raise Unusable(*found)
+    return withhold_steering_keys(merge_overrides(config, model.overrides))
+
+
+def _find_wrong(
+    values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
+) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
+    """Yield path, reason and fix of each refused key; inner keys that only the project reads may begin with ``_``."""
+    inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
+    for key, value in values.items():
+        is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)
+        if why := explain_refusal(key, value) or ("the library uses this name itself" if is_private else ""):
+            yield (key,), (f"is refused: {why}", "remove it")
+        elif too_much := _explain_size(key, value):
+            yield (key,), too_much
+        elif isinstance(value, dict) and key not in NAMED_BY_LABELS:
+            yield from (((key, *path), said) for path, said in inner(value))
+        elif isinstance(value, list):
+            nested = (inner(each) for each in value if isinstance(each, dict))
+            yield from (((key, "[]", *path), said) for found in nested for path, said in found)
+
+
+def _explain_size(key: str, value: object) -> tuple[str, str] | None:
+    """Return why a value is no possible size, and the fix: without a closed form, nothing else bounds a build."""
+    layers = key in SYNONYMS["L"] or "layers" in key or "blocks" in key
+    most = MOST_LABELS if key == "num_labels" else MOST_LAYERS if layers else LARGEST_SIZE
+    if type(value) is int and value > most:
+        return f"is {number(value)}, more than {most:,}", "write the number that the model has"
+    if key in _SIZES and not (type(value) is int and value > 0):
+        return f"is {shown(value)}, which is not a size", "write a whole number, at least 1"
+    if isinstance(value, list) and len(value) > LONGEST_LIST:
+        return f"has {len(value):,} entries, more than {LONGEST_LIST:,}", "write the entries that the model has"
+    return None
+
+
+def note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
+    """Note that a model is not compared with a closed form; warn if its class has a closed form."""
+    note = f"{architecture} is compared only with its budget: closed_form = false"
+    found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
+    if registry.find(family, architecture) is None:
+        return (found,)
+    there_is = f"there is a closed form for {architecture}, and closed_form = false turns it off"
+    return found, found._replace(message=there_is, fix="remove closed_form = false", severity="warning")

@@ -81,9 +81,7 @@ def _check_bounds(
     if measured:
         message = f"{message} ({measured.what})"
         is_as_derived = measured.expected in {None, measured.actual}
-        half = -(-count // 2)
-        halves = measured.dtype == "float32" and not measured.buffers and half <= bound < count
-        fix = f"as float16 it is {exact(half)}, which fits; " if halves else ""
+        fix = ""
     else:
         is_free = limit.component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
         is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count

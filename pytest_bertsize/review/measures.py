@@ -41,6 +41,8 @@ class Measured(NamedTuple):
     """The dtype in which ``bytes`` is counted; ``""`` for the other quantities."""
     base: int | None = None
     """The value at the base; ``None`` without a base, or if unknown."""
+    by_form: Mapping[str, int] = MappingProxyType({})
+    """FLOPs by component by the closed form; empty for other quantities."""
 
 
 class Measurable(NamedTuple):
@@ -59,24 +61,22 @@ def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]
 
     :raises Unusable: with a finding for each quantity that cannot be measured.
     """
-    about: dict[str, Limit] = {}
+    first: dict[str, Limit] = {}
     found, wrong = [], []
-
-    def refuse(limit: Limit, message: str, fix: str) -> None:
-        wrong.append(limit.make_finding("config-invalid", message, fix)._replace(component=None))
-
     for limit in limits:
-        if limit.measure is None or isinstance(limit.measure, Growth):
+        name, measure = limit.component, limit.measure
+        if measure is None or isinstance(measure, Growth):
             continue
-        first = about.setdefault(limit.component, limit)
-        if first.measure != limit.measure:
-            message = f"two limits of {limit.component} differ: {first.measure}, and {limit.measure}"
-            refuse(limit, message, "write one of them")
-        elif first is limit:
+        before, problem = first.setdefault(name, limit), None
+        if before.measure != measure:
+            problem = BadValue(f"two limits of {name} differ: {before.measure}, and {measure}", "write one of them")
+        elif before is limit:
             try:
-                found.append(measure_one(limit.measure, model))
+                found.append(measure_one(measure, model))
             except BadValue as bad:
-                refuse(limit, bad.message, bad.fix)
+                problem = bad
+        if problem:
+            wrong.append(limit.make_finding("config-invalid", problem.message, problem.fix)._replace(component=None))
     if wrong:
         raise Unusable(*wrong)
     return found
@@ -87,12 +87,12 @@ def measure_one(measure: Measure, model: Measurable) -> Measured:
 
     :raises BadValue: if it cannot be measured.
     """
-    if isinstance(measure, Flops):
-        return _measure_flops(measure, model)
+    if isinstance(measure, AsBytes):
+        return _measure_bytes(measure, model)
     if isinstance(measure, Training):
         return _measure_training(measure, model)
-    assert isinstance(measure, AsBytes)
-    return _measure_bytes(measure, model)
+    assert isinstance(measure, Flops)
+    return _measure_flops(measure, model)
 
 
 def _measure_training(measure: Training, model: Measurable) -> Measured:
@@ -159,18 +159,16 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
         why = built.problems.get("flops", "the helper process reported none")
         raise BadValue(f"its FLOPs cannot be counted: {why}")
     components = flops.by_component(built.flops, model.actual)
-    return Measured(FLOPS, what, flops.total(components), total, components)
+    return Measured(FLOPS, what, flops.total(components), total, components, by_form=expected or {})
 
 
-def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: Iterable[Limit]) -> Iterator[Finding]:
+def compare_flops(found: Iterable[Measured]) -> Iterator[Finding]:
     """Compare the FLOPs counted by torch with the closed form; bytes need no comparison, as parameters are compared."""
-    seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), 0)
     for each in found:
-        if each.name != FLOPS or each.expected in {None, each.actual} or form is None:
+        if each.name != FLOPS or each.expected in {None, each.actual}:
             continue
-        expected = flops.flops(form.architecture, form.dims, seq_len=seq_len) or {}
-        names = [name for name in {**expected, **each.components} if "." not in name]
-        rows = [(name, each.components.get(name, 0), expected.get(name, 0)) for name in names]
+        names = [name for name in {**each.by_form, **each.components} if "." not in name]
+        rows = [(name, each.components.get(name, 0), each.by_form.get(name, 0)) for name in names]
         off = "; ".join(f"{name} {exact(now)}, closed form {exact(then)}" for name, now, then in rows if now != then)
         delta = signed(each.actual - (each.expected or 0))
         message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"

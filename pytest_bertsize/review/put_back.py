@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.review import build_request
+from pytest_bertsize.review.examine import Subject, clean_config, make_factory_config
 from pytest_bertsize.table.model import Model, split_command
 from pytest_bertsize.wording import listed, plural, printable, shown
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.closed_forms.attribution import Counts, Moved
     from pytest_bertsize.inventory import Inventory
-    from pytest_bertsize.review.examine import Subject
 
 CODE = "code"
 """The name of the row for changes that no key explains."""
@@ -71,7 +70,7 @@ def plan_rebuilds(
         return PutBack(result, "the keys of its config at the base are not known")
     given = request.config
     if subject.config and subject.derivation and subject.model.factory:
-        given = build_request.make_factory_config(subject.model, subject.config)
+        given = make_factory_config(subject.model, subject.config)
     after = _list_values(given, subject.model)
     paths = sorted(path for path in {**before, **after} if before.get(path, _NOTHING) != after.get(path, _NOTHING))
     keys = tuple(
@@ -96,7 +95,7 @@ def plan_rebuilds(
 def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
     if former.config is None:
         return None
-    make = build_request.make_factory_config if former.model.factory else build_request.clean_config
+    make = make_factory_config if former.model.factory else clean_config
     try:
         return _list_values(make(former.model, former.config), former.model)
     except Unusable:

@@ -202,16 +202,9 @@ class Review(Struct, frozen=True, dict=True):
         return next((each for each in self.measured if each.name == name), None)
 
     def limit(self, component: str) -> Limit | None:
-        """Return the tightest of the limits on a component, which may be in the table and in a marker."""
+        """Return the limit on a component with the lowest maximum: limits may be in the table and in a marker."""
         limits = [limit for limit in self.budget if limit.component == component]
-        above = [each for each in limits if each.maximum is not None]
-        below = [each for each in limits if each.minimum is not None]
-        upper = min(above, key=lambda each: each.maximum or 0, default=None)
-        lower = max(below, key=lambda each: each.minimum or 0, default=None)
-        if upper is None or lower is None or upper is lower:
-            return upper or lower or next(iter(limits), None)
-        written = {"min": lower.bounds[0], "max": upper.bounds[1]}
-        return upper._replace(minimum=lower.minimum, written=written)
+        return min(limits, key=lambda each: (each.maximum is None, each.maximum, -(each.minimum or 0)), default=None)
 
 
 _ORDER: tuple[Kind, ...] = (

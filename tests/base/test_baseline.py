@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.reports.sentences import name_change
 from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
 
 if TYPE_CHECKING:
@@ -73,20 +72,6 @@ def test_a_layer_more_is_attributed_in_every_report(project: Project, tiny: dict
     assert rows["total"] == (TOTAL, TOTAL + LAYER)
 
 
-@pytest.mark.process
-def test_workers_compare_as_one_process_does(project: Project, tiny: dict[str, Any]) -> None:
-    pytester = project("")
-    found = committed(pytester.path, tiny)
-    found.write("config.json", {**tiny, "num_hidden_layers": 4})
-    options = ("--bert-budget", "--bert-budget-no-build", "--bert-budget-base=main", "--bert-budget-report=r.json")
-    pytester.runpytest(*options, "-n2")
-    (model,) = json.loads(Path("r.json").read_text("utf-8"))["models"]
-    assert (model["base"]["total"], [each["key"] for each in model["base"]["changes"]]) == (
-        TOTAL,
-        ["num_hidden_layers"],
-    )
-
-
 # what is compared
 
 
@@ -98,14 +83,6 @@ def test_a_change_that_is_not_committed_is_compared(base: GitProject, tiny: dict
 
 
 # another name, another place
-
-
-def test_a_new_model_is_told(base: GitProject, tiny: dict[str, Any]) -> None:
-    base.write("other.json", tiny)
-    base.declare(FITS + FITS.replace("fits", "other").replace("config.json", "other.json"))
-    found = compared(base, "other")
-    assert (found.config, found.inventory, found.said) == (None, None, ("new: main declares no such model",))
-    assert compared(base).said == ()
 
 
 @pytest.mark.parametrize(("before", "now"), [("services/nlp", "nlp"), ("", "services/nlp"), ("nlp", "")])
@@ -188,16 +165,6 @@ def test_a_backbone_that_grows_is_told_by_its_key(tmp_path: Path, tiny: dict[str
     (row,) = comparison.moved
     assert (row.key, row.before, row.after, row.total) == ("other.num_hidden_layers", "3", "4", LAYER)
     assert {name.partition(".")[0] for name in row.own} == {"other"}
-
-
-def test_a_module_that_is_frozen_is_told_by_its_key(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    table = '[tool.bertsize.models.fits]\nconfig = "config.json"\nfactory = "own:build"\nbudget = "report-only"\n'
-    project = committed(tmp_path / "project", tiny, table)
-    project.declare(f'{table}frozen = ["bert.embeddings"]\n')
-    assert [*map(name_change, compared(project).moved)] == ["frozen now has bert.embeddings"]
-    project.commit()
-    project.declare(table)
-    assert [*map(name_change, compared(project, asked="HEAD").moved)] == ["frozen no longer has bert.embeddings"]
 
 
 def test_a_backbone_that_is_not_there_at_the_base_leaves_nothing_to_compare_with(

@@ -78,13 +78,14 @@ def test_what_is_accepted_takes_its_place_what_was_not_looked_at_keeps_it_and_wh
     assert merge_accepted(before, {"a": other, "c": newer}, ["a", "b", "c"]) == {"a": other, "b": SMALL, "c": newer}
 
 
-ANEW = 'restore x.lock (git checkout -- x.lock), or remove it, and run bertsize accept --reason "…"'
+ANEW = 'keep one side of each model\'s block, restore x.lock (git checkout -- x.lock), or remove it; then run bertsize accept --reason "…"'
 
 
 @pytest.mark.parametrize(
     ("written", "instead", "said"),
     [
         ('"out.w" = [2, 4]', '"out.w" = [2, 4', "x.lock:15: not TOML: "),
+        ("[models.small]", "<<<<<<< HEAD\n[models.small]", "x.lock:5: not TOML: "),
         ("[2, 4]", "[2, -4]", "x.lock:14: [2, -4] is not a shape: write [768, 768]"),
         ("{ frozen = [9, 4] }", "{ thawed = [9, 4] }", 'x.lock:10: {"thawed": [9, 4]} is not a shape'),
         ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is not a tensor of this model, or is tied itself'),
@@ -104,12 +105,6 @@ def test_a_lock_that_is_edited_badly_is_told_with_its_line(written: str, instead
         parse_lock(TEXT.replace(written, instead, 1), "x.lock")
     assert str(bad.value).startswith(said)
     assert ANEW in str(bad.value) or "name a new file" in str(bad.value)
-
-
-def test_a_merge_conflict_is_told_by_name() -> None:
-    for marker in ("<<<<<<< HEAD", "=======", ">>>>>>> branch", "||||||| base"):
-        with pytest.raises(BadLock, match=r"^x\.lock:5: it has a merge conflict \(.{7,9}\): keep one side"):
-            parse_lock(TEXT.replace("[models.small]", f"{marker}\n[models.small]", 1), "x.lock")
 
 
 def test_what_looks_like_a_number_is_sorted_and_read_like_any_name() -> None:

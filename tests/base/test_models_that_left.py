@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.support.git_projects import FITS, GitProject, committed
-
-if TYPE_CHECKING:
-    from tests.conftest import Project
 
 OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")
 REMOVED = '[tool.bertsize.removed]\nfits = "ADR-14: replaced by other"\n'
@@ -42,18 +39,6 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
     assert removed == {**texts, "total": 59_549, "failed": True}
     assert f"- ❌ {FORMER}; if you meant to remove it, give the reason" in (change.folder / "r.md").read_text()
     assert "1 model left the table without a reason: fits" in (change.folder / "r.html").read_text()
-
-
-def test_pytest_says_and_does_the_same(project: Project, tiny: dict[str, Any]) -> None:
-    pytester = project("")
-    found = committed(pytester.path, tiny)
-    found.write("other.json", {**tiny, "vocab_size": 50})
-    found.declare(OTHER)
-    result = pytester.runpytest("--bert-budget", "--bert-budget-no-build", "--bert-budget-base=main")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(
-        [f"{SAID}, and this table does not; *", "1 configured, 1 checked, 0 failed, 1 removed without a reason*"]
-    )
 
 
 def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:

@@ -192,14 +192,12 @@ def refusal(project: GitProject, revision: str) -> str:
 
 
 REFUSED = [
-    ("mian", "mian: git knows no revision \"mian\"; did you mean 'main'?"),
-    ("release", 'release: git knows no revision "release"; run git fetch origin *release*'),
+    ("mian", 'mian: git knows no revision "mian"; write one commit: git branch --all and git log *'),
     ("--output=x", '--output=x: git knows no revision "--output=x"; *git branch*'),
     ("", ': git knows no revision ""; *git branch*'),
-    ("main\0", r"main\x00: git knows no revision *; did you mean 'main'?"),
-    ("HEAD~9", 'HEAD~9: git knows no revision "HEAD~9"; git log --oneline --all lists the commits'),
+    ("main\0", r"main\x00: git knows no revision *; *"),
     ("main^!", "main^!: git knows no revision *; *"),
-    ("main..change", 'main..change: "main..change" is a range, not a single commit; write "main"'),
+    ("main..change", 'main..change: git knows no revision "main..change"; write one commit: *'),
     ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
     ("x" * 10_000, "xxx*…: git knows no revision *; *"),
 ]

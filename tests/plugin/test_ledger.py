@@ -13,7 +13,7 @@ from pytest_bertsize.reports.report import to_plain
 from tests.support.ledger_alone import VERSIONS, declared, enter, found, opened, printed, status_after, warning, written
 
 if TYPE_CHECKING:
-    from pytest_bertsize.plugin.update import Rewriter
+    from pytest_bertsize.plugin.ledger import Rewriter
     from pytest_bertsize.reports.report import ModelReport
 
 OK, TESTS_FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
@@ -95,12 +95,6 @@ def test_the_ledger_has_its_say_after_plugins_that_came_later() -> None:
     assert session.exitstatus == TESTS_FAILED
 
 
-def test_pytest_knows_every_hook_of_the_ledger() -> None:
-    plugins = pytest.PytestPluginManager()
-    plugins.register(opened("a"))
-    plugins.check_pending()
-
-
 # the report files
 
 
@@ -134,15 +128,6 @@ def test_a_report_that_cannot_be_written_stops_the_run_before_it_starts(tmp_path
         f"the report {path} could not be written: No such file or directory" for path in (gone, lost)
     )
     assert written(fine)["complete"] is False
-
-
-def test_a_report_that_could_be_written_in_the_end_is_good_again(tmp_path: Path) -> None:
-    ledger = opened("a", reports=[tmp_path / "late/size.json"])
-    with pytest.raises(pytest.UsageError):
-        ledger.pytest_sessionstart()
-    (tmp_path / "late").mkdir()
-    assert status_after(enter(ledger, found("a")), OK) == OK
-    assert printed(ledger)[-1] == "1 configured, 1 checked, 0 failed; size.json written"
 
 
 # what is printed

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pytest_bertsize.commands.check import check
-from pytest_bertsize.commands.console import FOUND
-from tests.support.git_projects import committed
 
 Project = Callable[..., pytest.Pytester]
 
@@ -46,24 +40,6 @@ def test_a_layer_more(
     result.stdout.fnmatch_lines(["-v shows every component, what would fit, and what the next change costs"])
 
 
-@pytest.mark.parametrize(("count", "most"), [(1, 25), (8, 160)])
-def test_a_layer_more_than_at_the_base(
-    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, count: int, most: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    committed(tmp_path, tiny, declare(count, step=1)).write("config.json", {**tiny, "num_hidden_layers": 4})
-    monkeypatch.chdir(tmp_path)
-    out = io.StringIO()
-    assert check(tmp_path, None, base="main", out=out, err=out) == FOUND
-    lines = out.getvalue().splitlines()
-    assert len(lines) <= most
-    assert lines[:2] == [
-        "m0: 59,549 → 76,181, +16,632 (+27.9%), num_hidden_layers 3 → 4, by the closed form, not built; over",
-        "its 59,549; 1 more finding",
-    ]
-    assert sum("+16,632 (" in line for line in lines[:-3]) == count  # once for each: in its headline
-
-
 def test_a_cause_that_forty_have_alike_is_said_once_before_them(project: Project) -> None:
     result = project(declare(40, "none.json")).runpytest("--bert-budget")
     result.assert_outcomes(failed=40)
@@ -80,9 +56,3 @@ def test_what_one_of_several_has_alone_is_said_where_it_is_drawn(project: Projec
         ["*findings of several models*", "✗ m0, m1: *", "*FAILURES*", "*bert budget: alone*", "alone: *other.json*"]
     )
     result.stdout.no_fnmatch_line("*bert budget: m0*")
-
-
-def test_a_run_without_tracebacks_draws_nothing_of_its_failures(project: Project) -> None:
-    result = project(declare(2, "none.json")).runpytest("--bert-budget", "--tb=no")
-    result.assert_outcomes(failed=2)
-    result.stdout.no_fnmatch_line("*several models*")

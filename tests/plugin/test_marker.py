@@ -82,15 +82,6 @@ def test_a_fixture_of_the_session_gives_any_model_by_its_name(project: Project) 
     project(TABLE + SECOND, test_a=source).runpytest().assert_outcomes(passed=1)
 
 
-@pytest.mark.process
-def test_marked_tests_run_beside_the_gate_with_one_helper(project: Project) -> None:
-    source = (
-        f"{HEADER}@pytest.mark.bert_budget('encoder', head=2_549)\ndef test_it(bert_budgets): bert_budgets('second')"
-    )
-    result = project(TABLE + SECOND, test_a=source).runpytest_subprocess("--bert-budget", "-n2")
-    result.assert_outcomes(passed=3)
-
-
 @pytest.mark.parametrize(
     ("test", "outcome"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shutil
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -16,7 +15,6 @@ import pytest
 from pytest_bertsize.commands import check as command
 from pytest_bertsize.config import which_release
 from tests.conftest import FITS, TABLE
-from tests.support.git_projects import LAYER, committed
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -83,14 +81,6 @@ def test_a_model_is_held_to_its_budget_by_its_closed_form(project: Project, limi
     )
 
 
-def test_frozen_layers_do_not_train(project: Project) -> None:
-    table = OWN.format(module="own") + 'frozen = ["bert.embeddings"]\nbudget.trainable = { exact = 50_575 }\n'
-    result = project(table).runpytest(*OPTIONS, "--bert-budget-report=size.json")
-    assert result.ret == pytest.ExitCode.OK
-    assert only_model()["totals"]["trainable"] == 57_679 - 7_104
-    assert only_model()["frozen"] == ["bert.embeddings: 7,104"]
-
-
 def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project) -> None:
     pytester = project(TABLE)
     status, said = check("outer.json")
@@ -130,22 +120,6 @@ def test_an_example_has_the_verdict_and_the_closed_form_that_it_has_with_a_build
 
 
 # what each output says of it
-
-
-def test_a_quiet_run_says_that_nothing_was_compared_with_a_build(project: Project) -> None:
-    project(FITS).runpytest(*OPTIONS, "-qq").stdout.fnmatch_lines([f"* configured, * checked, * failed; {SAID}"])
-
-
-def test_a_table_of_a_model_that_fails_says_whose_counts_these_are(project: Project) -> None:
-    result = project(TABLE).runpytest(*OPTIONS)
-    result.stdout.fnmatch_lines(
-        [
-            "  component  closed form share budget left used",
-            "✗ head             2,549  4.3%  2,548   -1 101% *",
-            "  (not built: the closed form gives these counts)",
-        ]
-    )
-    result.stdout.no_fnmatch_line("*match*closed form*")
 
 
 def test_the_json_report_has_its_mode_and_no_actual_count(project: Project) -> None:
@@ -201,22 +175,6 @@ def test_a_model_that_nothing_counts_is_named_last_and_strictly_an_error(project
             assert f"2 configured, 2 checked, 0 failed, 1 not counted; {SAID}" in text
             assert report()["headline"] == "1 of 2 models passed; 1 not counted: fits"
             assert report()["changed"]
-
-
-def test_the_last_line_of_the_command_is_yellow(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(WITHOUT_CLOSED_FORM)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert check()[1].splitlines()[-1] == f"\x1b[33m{NOT_COUNTED}\x1b[0m"
-
-
-def test_each_report_has_a_model_that_is_not_counted_alone(project: Project) -> None:
-    paths = [Path(f"size.{form}") for form in ("json", "md", "html")]
-    reports = (f"--bert-budget-report={path}" for path in paths)
-    assert project(WITHOUT_CLOSED_FORM).runpytest(*OPTIONS, *reports).ret == 0
-    for path in paths:
-        text = path.read_text("utf-8")
-        assert "not counted: closed_form = false" in text, path
-        assert not {"✓", "✅"} & {*text}, path
 
 
 LOCKED = f'[tool.bertsize]\nlock = "bertsize.lock"\n{WITHOUT_CLOSED_FORM}'
@@ -346,22 +304,6 @@ def test_flops_without_a_closed_form_of_theirs_are_an_error(project: Project, ti
 # the base
 
 
-def test_the_base_and_what_moved_since_are_shown(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    repository = committed(pytester.path, tiny, FITS.replace('"60K"', '"90K"'))
-    repository.write("config.json", {**tiny, "num_hidden_layers": 4})
-    status, said = check("size.json", base="main")
-    assert status == 0
-    grown = f"59,549 → {59_549 + LAYER:,} (+{LAYER:,})"
-    assert re.search(rf"against main \(\w+\): {re.escape(grown)}; bytes ", said)
-    assert "num_hidden_layers 3 → 4: +16,632" in said
-    model = only_model()
-    assert (model["base"]["total"], model["totals"]["expected"]) == (59_549, 76_181)
-    assert [change["total"] for change in model["base"]["changes"]] == [LAYER]
-    inside = pytester.runpytest(*OPTIONS, "--bert-budget-base=main", "--bert-budget-report=inner.json")
-    assert inside.ret == pytest.ExitCode.OK
-    assert report("inner.json") == report()
-
-
 # markers, fixture
 
 
@@ -389,37 +331,6 @@ def test_the_fixture_is_an_error_that_says_what_to_do(project: Project) -> None:
 
 
 # mistakes
-
-
-def test_the_option_alone_is_a_mistake(project: Project) -> None:
-    result = project(FITS).runpytest("--bert-budget-no-build")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --bert-budget-no-build needs --bert-budget: *"])
-
-
-CHANGES: tuple[dict[str, Any], ...] = (
-    {"hidden_size": 49},
-    {"hidden_size": "48"},
-    {"num_hidden_layers": -1},
-    {"auto_map": {"AutoModel": "own.Own"}},
-    {"architectures": []},
-    {"model_type": "nothing"},
-    {"vocab_size": 10**12},
-    {"favourite_colour": "blue"},
-)
-
-
-def test_what_is_said_of_a_config_does_not_depend_on_a_build(project: Project, tiny: dict[str, Any]) -> None:
-    model = '[tool.bertsize.models.m{0}]\nconfig = "m{0}.json"\nbudget.total = "60K"\n'
-    pytester = project("".join(map(model.format, range(len(CHANGES)))))
-    for number, change in enumerate(CHANGES):
-        Path(f"m{number}.json").write_text(json.dumps({**tiny, **change}), "utf-8")
-    with_build = pytester.runpytest("--bert-budget", "--bert-budget-report=full.json")
-    without = pytester.runpytest(*OPTIONS, "--bert-budget-report=unbuilt.json")
-    assert without.ret == with_build.ret == pytest.ExitCode.TESTS_FAILED
-    for ours, theirs in zip(report("unbuilt.json")["models"], report("full.json")["models"], strict=True):
-        assert (ours["findings"], ours["verdict"]) == (theirs["findings"], theirs["verdict"])
-        assert ours["verdict"] == "passed" or ours["headline"] == theirs["headline"]
 
 
 # which release the closed forms are asked about

@@ -132,13 +132,6 @@ def test_every_worker_may_run_all_tests(pytester: pytest.Pytester, quick: Quick)
 
 # pytest-rerunfailures
 
-FLAKY = """
-    import pytest
-    def pytest_collection_modifyitems(items):
-        for item in items:
-            item.add_marker(pytest.mark.flaky(reruns=3))
-"""
-
 
 @pytest.mark.parametrize(
     ("options", "reruns"),
@@ -158,20 +151,6 @@ def test_a_rerun_never_turns_a_model_green(
     is_as_alone(told, plain, "fails")
     assert told.tests("failed") == plain.tests("failed") == 2
     assert told.tests("rerun") == reruns
-
-
-def test_a_rerun_without_a_terminal_turns_no_model_green(pytester: pytest.Pytester, quick: Quick) -> None:
-    lay("fails")
-    told = inside(pytester, *NO_BUILD, "--reruns=2", *WITHOUT_TERMINAL)
-    is_as_alone(told, quick(pytester, "fails"), "fails", has_terminal=False)
-
-
-def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(pytester: pytest.Pytester) -> None:
-    lay("fails", conftest=FLAKY)
-    plain = inside(pytester, *NO_BUILD, "-p", "no:rerunfailures", "-W", "ignore")
-    told = inside(pytester, *NO_BUILD, "-n2")
-    is_as_alone(told, plain, "fails")
-    assert (told.tests("failed"), told.tests("rerun")) == (2, 2 * 3)
 
 
 def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester) -> None:

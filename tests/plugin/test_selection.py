@@ -30,12 +30,6 @@ def test_every_model_is_checked_as_with_the_option(project: Project, arguments: 
     result.stdout.fnmatch_lines(["bursts: total 59,549, limit 50,000*", "2 configured, 2 checked, 1 failed; *"])
 
 
-def test_what_the_option_needs_is_there_with_the_setting(project: Project) -> None:
-    result = project(ON + FITS).runpytest("--bert-budget-no-build", "--bert-budget-report=size.json")
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["1 configured, 1 checked, 0 failed*size.json*"])
-
-
 LISTED = [["--collect-only", "-q"], ["--setup-plan"], ["--fixtures"]]
 IN_A_WORKER = pytest.param(["-k", "test_a", "-n", "1"], marks=pytest.mark.process)
 SELECTED = [["-k", "test_a"], ["--deselect", "pyproject.toml::bursts"], IN_A_WORKER]
@@ -125,13 +119,3 @@ def test_models_that_a_conftest_takes_away_are_missed_at_a_desk_too(project: Pro
     result = project(ON + BURSTS, test_a=A_TEST, conftest=conftest).runpytest()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["NOT CHECKED: bursts"])
-
-
-def test_a_mistake_in_the_table_stops_a_run_that_lists(project: Project) -> None:
-    result = project(ON + FITS.replace("budget", "bugdet")).runpytest("--collect-only")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-
-
-def test_the_version_of_pytest_can_be_asked_for(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CI", "true")
-    assert project(ON + BURSTS).runpytest("--version", "-p", "no:cacheprovider").ret == pytest.ExitCode.OK

@@ -12,7 +12,7 @@ import tomlkit
 
 from pytest_bertsize.base.lock import Locked, parse_lock, read_lock, render_lock, render_model
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.plugin.update import Rewriter
+from pytest_bertsize.plugin.ledger import Rewriter
 from pytest_bertsize.table.settings import load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
 from tests.conftest import alone_and_spread, without_others
@@ -232,17 +232,6 @@ def test_workers_and_reruns_change_it_once(project: Project, reruns: None, extra
     assert [line.count("→") for line in said(result)] == [1, 1, 1]
 
 
-def test_a_rerun_of_a_model_that_stays_red_does_not_turn_it_green(
-    project: Project, reruns: None, tiny: dict[str, Any]
-) -> None:
-    big = {**tiny, "vocab_size": 600_000}
-    pytester = project(BURSTS + '    budget.bytes = "github-file"\n', big)
-    result = pytester.runpytest_inprocess(*UPDATE, "--reruns", "1")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "bursts: bytes is unchanged: 'github-file' is a limit of the service, not of the project" in said(result)
-    assert result.stdout.str().count("bytes is unchanged") == 1
-
-
 def test_only_selected_models_are_accepted_and_the_others_are_not_checked(project: Project) -> None:
     other = BURSTS.replace("models.bursts", "models.other")
     pytester = project(other + BURSTS)
@@ -260,15 +249,6 @@ def test_a_run_that_a_test_ends_changes_nothing(project: Project) -> None:
     result = pytester.runpytest_inprocess(*UPDATE, "pyproject.toml::bursts", "test_a.py", "pyproject.toml::roomy")
     assert result.ret != pytest.ExitCode.OK
     assert text() == before
-
-
-def test_collecting_changes_nothing_and_does_not_say_that_no_budget_fails(project: Project) -> None:
-    pytester = project(BURSTS)
-    before = text()
-    result = pytester.runpytest_inprocess(*UPDATE, "--collect-only")
-    assert result.ret == pytest.ExitCode.OK
-    assert text() == before
-    result.stdout.no_fnmatch_line("no budget that was checked fails*")
 
 
 def test_a_marker_is_held_to_its_own_limits_and_never_changed(project: Project) -> None:

@@ -237,19 +237,6 @@ def test_what_cannot_be_built_fails_under_each_of_its_names_and_is_tried_once(pr
     result.stdout.fnmatch_lines(["✗ first, second, third: counted:build could not be built: ValueError: no*"])
 
 
-def test_configs_that_differ_in_the_order_of_their_keys_are_two(project: Project) -> None:
-    """A function of the project may go by that order: dictionaries have one."""
-    ordered = COUNTED.replace('config["hidden_size"], config["vocab_size"]', '*config["sizes"].values()')
-    table = '[tool.bertsize.models.{}]\nfactory = "counted:build"\nconfig = "{}.json"\nclosed_form = false\n'
-    totals = {"ab": 3 * 5 + 5, "ba": 5 * 3 + 3}
-    declared = [f"{table.format(name, name)}budget.total = {{ exact = {total} }}\n" for name, total in totals.items()]
-    pytester = project("".join(declared), counted=ordered)
-    Path("ab.json").write_text('{"sizes": {"a": 3, "b": 5}}')
-    Path("ba.json").write_text('{"sizes": {"b": 5, "a": 3}}')
-    pytester.runpytest("--bert-budget").assert_outcomes(passed=2)
-    assert Path("counted.log").read_text() == "xx"
-
-
 def test_nothing_is_built_that_was_refused(project: Project) -> None:
     result = project(factories(first=0), counted=COUNTED).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -333,22 +320,6 @@ def test_a_check_that_is_interrupted_leaves_no_helper_behind(started: Callable[[
         process.communicate(timeout=60)
     assert process.returncode != 0
     assert [each for each in started() if alive(each)] == []
-
-
-def test_the_collector_of_pytests_process_is_left_as_it_was(project: Project) -> None:
-    """Other plugins ask it what there is: hypothesis whether anybody else holds a generator of random numbers."""
-    source = """
-        import gc
-        class Held: pass
-        held = Held()
-        def test_it():
-            assert gc.get_freeze_count() == 0
-            assert gc.isenabled()
-    """
-    conftest = "import gc\ndef pytest_unconfigure(): print('FROZEN', gc.get_freeze_count())"
-    result = project(FITS, test_a=source, conftest=conftest).runpytest_subprocess("--bert-budget", "-s")
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["*FROZEN 0"])
 
 
 # where the command writes

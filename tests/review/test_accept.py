@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
-import tomli
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
 
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.quantity import parse_bytes, parse_count
 from pytest_bertsize.review.accept import BudgetChanges, Refused
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import settings_after
 from pytest_bertsize.table.settings import SettingsError, limits_from
 from pytest_bertsize.table.toml import CannotReplace
-from tests.conftest import TINY
 from tests.support.desk import Run, again, as_derived, lay
 from tests.support.git_projects import committed
 
@@ -309,103 +301,3 @@ def test_a_config_that_came_during_the_run_is_no_matter_and_one_that_went_change
 
 
 # any budget (tests/table holds every layout)
-
-CONFIGS = {f"c{layers}-{vocabulary}": (layers, vocabulary) for layers in (1, 4) for vocabulary in (101, 20_101)}
-STYLES: tuple[Callable[[int], str], ...] = (
-    str,
-    "{:_}".format,
-    hex,
-    "+{}".format,
-    lambda count: f'"{count // 1000}K"',
-    lambda count: f"'{count / 1000:.1f}K'",
-    lambda count: f"'''{count / 10**6:.6f}M'''",
-    lambda count: f'"{count}"',
-)
-BYTE_STYLES: tuple[Callable[[int], str], ...] = (
-    "{:_}".format,
-    lambda count: f'"{count // 1000}kB"',
-    lambda count: f"'{count // 1024}KiB'",
-    lambda count: f'"{count / 10**6:.1f}MB"',
-    lambda count: f'"{count // 2**19 / 2:.1f}MiB"',
-    lambda count: f'"{count}B"',
-)
-COMPONENTS = ("total", "embeddings", "encoder", "encoder.attention", "head", "trainable", "bytes")
-Counts = dict[str, dict[str, int]]
-
-
-@dataclass(frozen=True)
-class Hole:
-    """The place of a bound in a table, and what stands there."""
-
-    component: str
-    bound: str
-    written: str
-    count: int
-
-    @property
-    def fails(self) -> bool:
-        value = tomli.loads(f"x = {self.written}")["x"]
-        size = (parse_bytes if self.component == "bytes" else parse_count)(value)
-        return {"max": self.count > size, "min": self.count < size, "exact": self.count != size}[self.bound]
-
-
-@st.composite
-def tables(draw: st.DrawFn, counts: Counts) -> list[str | Hole]:
-    """A pyproject.toml with up to three models, in pieces; the bounds are near a count and far from it."""
-    pieces: list[str | Hole] = []
-    for index, config in enumerate(draw(st.lists(st.sampled_from(sorted(counts)), min_size=1, max_size=3))):
-        pieces.append(f'[tool.bertsize.models.m{index}]\nconfig = "{config}.json"\n')
-        for component in draw(st.lists(st.sampled_from(COMPONENTS), min_size=1, max_size=4, unique=True)):
-            names = draw(st.sampled_from([("max",), ("min",), ("exact",), ("min", "max")]))
-            shares = sorted(draw(st.tuples(*(st.sampled_from([0, 5, 9, 10, 11, 30]) for _ in names))))
-            count = counts[config][component]
-            for name, share in zip(names, shares, strict=True):
-                written = draw(st.sampled_from(BYTE_STYLES if component == "bytes" else STYLES))(count * share // 10)
-                pieces += [f'budget."{component}".{name} = ', Hole(component, name, written, count), " # why\n"]
-    return pieces
-
-
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counts]:
-    """A folder of configs, and what the model of each has."""
-    folder, counts = tmp_path_factory.mktemp("any"), {}
-    for name, (layers, vocabulary) in CONFIGS.items():
-        own = {**TINY, "num_hidden_layers": layers, "vocab_size": vocabulary}
-        settings = lay(folder, X.replace("config.json", f"{name}.json") + 'budget = "report-only"', own, **{name: own})
-        held = Run(settings, "tighten").review("x").held
-        assert held
-        counts[name] = {each: held[each] for each in COMPONENTS[:-1]} | {"bytes": 4 * held.unique}
-    return folder, counts
-
-
-@settings(max_examples=40)
-@given(data=st.data())
-def test_of_any_budget_exactly_the_bounds_that_fail_are_changed_and_then_nothing(
-    counted: tuple[Path, Counts], data: st.DataObject
-) -> None:
-    """And after it is tightened, too, neither has anything more to do."""
-    folder, counts = counted
-    pieces = data.draw(tables(counts))
-    try:
-        before = again(folder, "".join(piece if isinstance(piece, str) else piece.written for piece in pieces))
-    except SettingsError:  # a minimum above a maximum
-        reject()
-    accepting = Run(before, "update")
-    after = accepting.text()
-    stays = (re.escape(piece) if isinstance(piece, str) else re.escape(piece.written) for piece in pieces)
-    failing = (isinstance(piece, Hole) and piece.fails for piece in pieces)
-    assert re.fullmatch(
-        "".join(r"[\w+.'\"]+" if fails else kept for kept, fails in zip(stays, failing, strict=True)), after
-    )
-    assert accepting.red == []
-    accepted = Run(again(folder, after), "update")
-    assert accepted.changes() == []
-    tightened = Run(again(folder, Run(accepted.settings, "tighten").text()), "tighten")
-    assert tightened.red == []
-    for name, model in tightened.settings.models.items():
-        for now, former in zip(model.limits, accepted.settings.models[name].limits, strict=True):
-            assert now.minimum == former.minimum
-            assert (now.maximum is None) == (former.maximum is None)
-            assert (now.maximum or 0) <= (former.maximum or 0)
-    assert tightened.changes() == []
-    assert Run(tightened.settings, "update").changes() == []

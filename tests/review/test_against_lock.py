@@ -19,7 +19,7 @@ from pytest_bertsize.review.against_lock import AgainstLock, compare_with_lock
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
-from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.settings import load
 from tests.support.bert_reviews import subject as bert
 from tests.support.git_projects import GitProject, repository
 
@@ -158,17 +158,6 @@ def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path
         'there is no bertsize.lock, which the table names as its lock; write it: bertsize accept --reason "…"'
     )
     assert found.severity == severity
-
-
-def test_a_lock_that_cannot_be_read_or_lies_outside_of_the_project_is_red_for_the_run(own: OwnProject) -> None:
-    for file, said in (
-        ("bertsize.lock", "the file is empty; write the lock again"),
-        ("../bertsize.lock", "the lock lies outside"),
-    ):
-        own.git.write("bertsize.lock", "")
-        own.git.declare(TABLE.replace("bertsize.lock", file))
-        with pytest.raises(SettingsError, match=rf"^pyproject\.toml:4: tool\.bertsize\.lock: .*{said}"):
-            own.gate()
 
 
 # differences in words, of a comparison alone
@@ -389,7 +378,7 @@ def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None
     own.become_base()
     (own.git.folder / "bertsize.lock").unlink()
     own.accept()
-    assert any("at main bertsize.lock:2: it has a merge conflict" in said for said in compared(own).said)
+    assert any("at main bertsize.lock:2: not TOML: " in said for said in compared(own).said)
 
 
 def test_growth_that_is_counted_from_the_lock_asks_for_one_that_is_true(own: OwnProject) -> None:
@@ -465,15 +454,6 @@ def test_components_are_the_modules_that_there_are_or_those_that_the_table_names
     assert review.actual
     assert review.actual.components == {"tower": 3 * LAYER, "ends": EMBED + HEAD}
     assert [found.message for found in review.errors] == [f"tower is {3 * LAYER}, 16 over its limit of 200"]
-
-
-def test_a_module_that_is_no_row_can_be_limited_all_the_same(own: OwnProject) -> None:
-    own.code = {f"big.part{index}.weight": (90,) for index in range(14)}
-    own.git.declare(TABLE.replace('"1100"', '"9K"') + '    budget."big.part3" = 89\n')
-    review = own.gate().review("own")
-    assert [found.message for found in review.errors] == ["big.part3 is 90, 1 over its limit of 89"]
-    assert review.actual
-    assert len(review.actual.components) <= 12
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.commands.console import FOUND, GOOD
+from pytest_bertsize.commands.console import FOUND
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 from tests.support.git_projects import GitProject
@@ -93,47 +93,3 @@ def examined(project: GitProject) -> list[str]:
 
 
 # what changes no count in families that have closed forms
-
-
-TROCR = {
-    "architectures": ["TrOCRForCausalLM"],
-    "model_type": "trocr",
-    "vocab_size": 64,
-    "d_model": 32,
-    "decoder_layers": 1,
-    "decoder_attention_heads": 2,
-    "decoder_ffn_dim": 48,
-    "max_position_embeddings": 32,
-}
-SIDE = {
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 8,
-}
-T5GEMMA = {
-    "architectures": ["T5GemmaForTokenClassification"],
-    "model_type": "t5gemma",
-    "vocab_size": 64,
-    "encoder": SIDE,
-    "decoder": SIDE,
-}
-REACHES: dict[str, tuple[dict[str, Any], int]] = {
-    "decoder": (TROCR, 14_992),
-    # keys and values of cross-attention read a width of 1024 in place of 32: 2·32·(1024 - 32) more
-    "another_width": ({**TROCR, "cross_attention_hidden_size": 1024}, 14_992 + 63_488),
-    "pair": (T5GEMMA, 18_370),
-    # 64·32 of its words; a layer of 4 norms, 2·32·16 and 2·32·8 of attention, 3·32·48 of feed-forward; its norm and head
-    "encoder_alone": (
-        {**T5GEMMA, "is_encoder_decoder": False},
-        2_048 + (128 + 1_024 + 512 + 4_608) + 32 + 66,
-    ),
-}
-
-
-def test_a_key_reaches_the_class_that_counts_by_it(tmp_path: Path) -> None:
-    exact = {name: (config, f"total = {{ exact = {count} }}") for name, (config, count) in REACHES.items()}
-    assert declared(tmp_path, **exact).check(helper=Helper(), base=None)[0] == GOOD

@@ -10,12 +10,9 @@ from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.off_closed_form import compare_with_closed_form
-from tests.support.bert_reviews import chinese
 
 V, D = 21_128, 768
 SYMBOLS = {"V": V, "D": D}
-LAYER = 7_087_872
-"""Of BERT-base: 4·(768² + 768) + 2·768·3,072 + 3,072 + 768 + 4·768."""
 NORM = Tensor("encoder.norm.weight", (768,), "encoder.norm")
 FROZEN = NORM._replace(trainable=False)
 SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
@@ -49,10 +46,6 @@ def compared(
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
     (found,) = compared(expected, actual)
     return found.message
-
-
-def tensor(name: str) -> Tensor:
-    return chinese().by_name[name]
 
 
 # findings
@@ -120,28 +113,7 @@ def test_a_backbone_that_is_another_is_told_with_the_row_that_says_so() -> None:
 # one change of code is one finding
 
 
-def test_a_layer_more_is_one_difference() -> None:
-    built, last = chinese().tensors, "bert.encoder.layer.11."
-    more = [e._replace(name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built if e.name.startswith(last)]
-    (found,) = compared(built, (*built, *more), OWN)
-    assert (found.component, found.actual, found.expected) == ("encoder", 13 * LAYER, 12 * LAYER)
-    assert found.message.endswith(f": bert.encoder.layer.12 is new: {LAYER:,}, like the other 12")
-    assert found.fix == MEND
-
-
 def test_a_class_whose_table_no_command_writes_is_mended_by_hand() -> None:
     assert compared((NORM,), (NORM, SHARED), "") == []
     (found,) = compared((NORM,), (NORM, *parts(1)), "")
     assert found.fix == "correct the class, or its table"
-
-
-def test_layers_that_share_what_another_has_are_one_difference() -> None:
-    """As ALBERT's do; the same the other way round."""
-    built, first, second = chinese().tensors, "bert.encoder.layer.0.", "bert.encoder.layer.1."
-    shared = tuple(
-        each._replace(tied_to=first + each.name.removeprefix(second)) if each.name.startswith(second) else each
-        for each in built
-    )
-    for expected, actual, counts in ((built, shared, (12, 11)), (shared, built, (11, 12))):
-        (found,) = compared(expected, actual, OWN)
-        assert (found.component, found.expected, found.actual) == ("encoder", counts[0] * LAYER, counts[1] * LAYER)

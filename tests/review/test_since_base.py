@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -167,16 +166,6 @@ def test_a_component_that_nobody_has_is_a_mistake_with_and_without_a_base(change
         assert (error.kind, error.line) == ("config-invalid", LINE_OF_BUDGET)
         assert 'names the component "encodr", which no bert model has' in error.message
         assert error.fix == "did you mean 'encoder'?"
-
-
-def test_a_component_that_went_with_its_family_is_known_by_the_base(changed: Lay) -> None:
-    made = changed('budget.growth = { "embeddings.token_type" = 0 }')
-    sizes = {"vocab_size": 99, "dim": 48, "hidden_dim": 48, "n_layers": 1, "n_heads": 4}
-    config = {"model_type": "distilbert", "architectures": ["DistilBertModel"], **sizes}
-    (made.folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert made.review().errors == ()
-    (error,) = made.review_alone().errors
-    assert 'names the component "embeddings.token_type", which no distilbert model has' in error.message
 
 
 # without a base
