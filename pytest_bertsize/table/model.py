@@ -41,7 +41,7 @@ LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
 """Pattern of a dotted Python name in ASCII."""
-COMMAND = rf"python3? (-m {DOTTED}|[^\s:]+\.py)( .*)?"
+COMMAND = rf"""python3? (-m {DOTTED}|[^\s:'"]+\.py|'[^':]+\.py'|"[^":]+\.py")( .*)?"""
 FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r"^[^:\s]*\.py:"}}
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")

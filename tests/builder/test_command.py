@@ -70,6 +70,7 @@ if __name__ == "__main__":
         "from torch import nn\nfrom pytest_bertsize import check_model\n"
         "def main():\n    check_model(nn.Linear(3, 2), 'tagger')\n    open('train.csv')"
     ),
+    "my code/bare.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'line')",
     "bare.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'line')",
 }
 
@@ -85,6 +86,7 @@ WENT_ON = "check_model was called with 'tagger', and did not end the code"
 CASES = {
     "the words of a command": Case("python scripts/train.py --note 'two words'", [(2, 3), (2,)]),
     "another size by an option": Case("python3 scripts/train.py --note='two words' --width 5", [(5, 3), (5,)]),
+    "a script in a folder with a space": Case("python 'my code/bare.py'", [(2, 3), (2,)]),
     "a module": Case("python -m package.train 4", [(4, 3), (4,)]),
     "a function, and what is wrapped": Case("own:main", [(2, 3), (2,)]),
     "a module that does it while it is imported": Case("bare:main", [(2, 3), (2,)]),
