@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 import msgspec
 from msgspec import Meta, Struct
 
-from pytest_bertsize.config.model_config import parse_json
+from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, printable, shown

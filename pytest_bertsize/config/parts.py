@@ -15,7 +15,8 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.config.model_config import ModelConfig, fail, parse_json, parse_json_list
+from pytest_bertsize.config.json_and_toml import parse_json, parse_json_list
+from pytest_bertsize.config.model_config import ModelConfig, fail
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import FLOPS
 from pytest_bertsize.wording import printable, shown

@@ -14,6 +14,7 @@ from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.messages import Allowed
 from pytest_bertsize.builder.published import BY_HUB, CONFIG, find_in, find_published, is_name, suggest_fetching
 from pytest_bertsize.config import parts
+from pytest_bertsize.config.json_and_toml import parse_json, parse_toml
 from pytest_bertsize.config.model_config import (
     IN_TOML,
     LARGEST,
@@ -23,8 +24,6 @@ from pytest_bertsize.config.model_config import (
     fail,
     keys_of,
     nest,
-    parse_json,
-    parse_toml,
     rename_keys,
 )
 from pytest_bertsize.files import Place

@@ -204,7 +204,7 @@ def test_the_nearest_table_upwards_is_the_projects_and_one_that_may_be_ours_is_n
     assert find_table(Path.cwd()) == declaring / "pyproject.toml"
     rows = bertsize.json("explain", str(declaring / "configs/cls"))["components"]
     assert bertsize.json("explain", "cls")["components"] == rows
-    for below in ("[tool.bertsizes.models.a]", "[tool.bert-size]", "not TOML"):
+    for below in ("[tool.bertsizes.models.a]\nbudget = 1", "[tool.bert-size.models]\na = {config = 'x'}", "not TOML"):
         (declaring / "src/pyproject.toml").write_text(below)
         assert find_table(Path.cwd()) == declaring / "src/pyproject.toml"
 

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize import files
-from pytest_bertsize.config.model_config import LARGEST, ModelConfig, not_plain, parse_json, rename_keys
+from pytest_bertsize.config.json_and_toml import parse_json
+from pytest_bertsize.config.model_config import LARGEST, ModelConfig, not_plain, rename_keys
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable

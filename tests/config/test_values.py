@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.keys import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD, Listing, Refused
-from pytest_bertsize.config.model_config import parse_json
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.review.examine import examine

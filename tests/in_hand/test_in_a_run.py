@@ -68,9 +68,7 @@ if __name__ == "__main__":
     made = project(table.replace("train.py 3", "train.py 4"), train=train)
     result = made.runpytest("--bert-budget", "--bert-budget-no-build")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*its lock was written for another command, class or adapter, or for other overrides*"]
-    )
+    result.stdout.fnmatch_lines(["*its lock was written for other keys (such as factory, kwargs or options)*"])
 
 
 def test_a_factory_may_check_what_no_table_declares_yet(project: Project) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pytest_bertsize.builder.messages import Built, ConfigSaid, Untied
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config.model_config import parse_json
+from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.release import Release
 from pytest_bertsize.review.build_findings import check_ties, find_read_otherwise
 from pytest_bertsize.review.check import conclude

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.derive import Chosen, derive
-from pytest_bertsize.config.model_config import parse_json
+from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.examine import Subject
 from pytest_bertsize.review.limits import check_limits

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config.model_config import parse_json
+from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model

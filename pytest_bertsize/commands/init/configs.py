@@ -20,8 +20,8 @@ from pytest_bertsize.commands.init.classes import Code
 from pytest_bertsize.commands.init.files import CONFIGS, Files
 from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.config import yaml
+from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.keys import SYNONYMS
-from pytest_bertsize.config.model_config import parse_json
 from pytest_bertsize.config.parts import LIBRARY, MODULES
 from pytest_bertsize.config.source import Disk, in_file
 from pytest_bertsize.files import LFS_POINTER
