@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator
+from functools import partial
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.config.keys import IMPLEMENTATIONS
 from pytest_bertsize.differences import Difference, compare_inventories
-from pytest_bertsize.findings import Finding, Severity
+from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.review.limits import refuse_unknown_component
@@ -53,44 +53,23 @@ Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
 
 
-class Comparison(Struct, frozen=True, dict=True):
+class Comparison(Struct, frozen=True):
     """A model as it was at the base, and the changes since."""
 
     revision: str
     commit: str
-    config: str | None = None
-    """The base's config; ``None`` if the model is new."""
-    inventory: Inventory | None = None
-    """The base's tensors, by closed form or lock; ``None`` if the model is new, or cannot be counted there."""
-    said: tuple[str, ...] = ()
-    """Sentences on changes that a count does not show: a new model, a renamed file."""
+    config: str | None = None  # the base's config; None if the model is new
+    inventory: Inventory | None = None  # the base's tensors; None if the model is new, or cannot be counted there
+    by: Literal["", "closed form", "lock"] = "closed form"  # the source of the base's count; "" if it has none
+    said: tuple[str, ...] = ()  # sentences on changes that a count does not show: a new model, a renamed file
     moved: tuple[Moved, ...] = ()
     method: str = ""
     tensors: tuple[Difference, ...] = ()
     """Changes of the model's tensors; empty if both sides have a closed form, because then keys explain the change."""
-    by: Literal["", "closed form", "lock"] = "closed form"
-    """The source of the base's count; ``""`` if it has none."""
-    is_new: bool = False
-    """True if the base declares no such model."""
-    former_name: str = ""
-    """The model's name at the base; ``""`` if that is today's name."""
-    now: Inventory | None = None
-
-    @cached_property
-    def _gross(self) -> tuple[int, int]:
-        from pytest_bertsize.closed_forms.attribution import came_and_went
-
-        return came_and_went(self.now.own, self.inventory.own) if self.now and self.inventory else (0, 0)
-
-    @property
-    def grown(self) -> int:
-        """Added parameters, over all components; the net change is ``grown - shrunk``."""
-        return self._gross[0]
-
-    @property
-    def shrunk(self) -> int:
-        """Removed parameters, over all components."""
-        return self._gross[1]
+    is_new: bool = False  # True if the base declares no such model
+    former_name: str = ""  # the model's name at the base; "" if that is today's name
+    grown: int = 0  # added parameters, over all components; the net change is grown - shrunk
+    shrunk: int = 0
 
 
 def hold_against_base(found: Review, accepted: Accepted) -> Review:
@@ -100,13 +79,12 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
     if baseline and baseline.commit:
         found = replace(found, comparison=_compare(found, baseline, baseline.commit, former, accepted))
     if former and found.base and found.held:
-        measured = [*_add_base(found, former, found.base), *_measure_changes(found, former, found.held, found.base)]
-        found = replace(found, measured=(*measured,))
+        found = replace(found, measured=(*_measure_changes(found, former, found.held, found.base),))
     found = replace(found, findings=tuple(_mark_already_broken(each, found, baseline) for each in found.findings))
     found = _hold_growth(found, baseline)
     if baseline is None:
         return found
-    loosened = [*_find_loosened(found, former, baseline)] if former else []
+    loosened = _find_loosened(found, former, baseline) if former else ()
     return found.with_findings(*loosened, *_find_not_compared(found.subject.model, baseline, former))
 
 
@@ -116,48 +94,46 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
 def _compare(
     found: Review, baseline: Baseline, commit: str, former: ModelAtCommit | None, accepted: Accepted
 ) -> Comparison:
-    model, revision = found.subject.model, baseline.revision
+    from pytest_bertsize.closed_forms.attribution import Moved, attribute, came_and_went, difference
+
+    model, revision, derivation = found.subject.model, baseline.revision, found.subject.derivation
     if former is None:
         is_new = baseline.find_mistake(model) is None
         said = f"new: {revision} declares no such model" if is_new else f"its table at {revision} cannot be read"
         return Comparison(revision, commit, said=(said,), is_new=is_new)
-    locked = _find_locked(found, former)
-    base = locked or former.form
-    shares = Shares()
-    tensors: tuple[Difference, ...] = ()
-    if locked is None:
-        shares = _attribute_change(found, former)
-    elif found.actual:
-        tensors = (*compare_inventories(locked, found.actual),)
-        if accepted.put_back:
-            shares = divide_change(accepted.put_back, locked.own, found.actual, _find_components(found))
+    shares, tensors = Shares(), list[Difference]()
+    base: Inventory | None = former.form
+    is_known = derivation is not None or found.components is not None  # else the names of its modules are unknown
+    is_by_lock = bool(former.locked and not (former.derivation and derivation) and is_known)
+    if is_by_lock and former.locked:
+        assign = _find_components(found)
+        base = assign(Built(former.locked.tensors, {}))
+        if found.actual:
+            tensors = compare_inventories(base, found.actual)
+        if found.actual and accepted.put_back:
+            shares = divide_change(accepted.put_back, base.own, found.actual, assign)
             if not any(each.count for each in tensors):  # other names, and no count
                 shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE), said=())
-    notes = [*_list_moves(former.model, model, revision)]
-    if locked is None:
-        notes += [*_explain_lack(found, former, revision), *_list_other_keys(found, former, shares)]
+    elif former.derivation and derivation:
+        by_keys = attribute(former.derivation, derivation)
+        code = difference(found.actual.own, derivation.form.own) if found.actual else {}
+        shares = Shares((*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])), by_keys.method)
+    now = found.actual or found.expected
+    grown, shrunk = came_and_went(now.own, base.own) if now and base else (0, 0)
     return Comparison(
         revision,
         commit,
         former.model.config,
         base,
-        (*notes, *shares.said),
+        "lock" if is_by_lock else "closed form" if base else "",
+        (*_list_notes(found, former, shares, revision, is_by_lock=is_by_lock), *shares.said),
         shares.moved,
         shares.method,
-        tensors,
-        "lock" if locked else "closed form" if former.form else "",
+        (*tensors,),
         former_name="" if former.model.name == model.name else former.model.name,
-        now=found.actual or found.expected,
+        grown=grown,
+        shrunk=shrunk,
     )
-
-
-def _find_locked(found: Review, former: ModelAtCommit) -> Inventory | None:
-    """Return the tensors of the base's lock; ``None`` if both sides have a closed form, or if one lacks tensors."""
-    derivation = found.subject.derivation
-    is_unknown = derivation is None and found.components is None  # not built: the names of its modules are unknown
-    if former.locked is None or (former.derivation and derivation) or is_unknown:
-        return None
-    return _find_components(found)(Built(former.locked.tensors, {}))
 
 
 def _find_components(found: Review) -> Callable[[Built], Inventory]:
@@ -173,51 +149,31 @@ def _find_components(found: Review) -> Callable[[Built], Inventory]:
     return with_components
 
 
-def _attribute_change(found: Review, former: ModelAtCommit) -> Shares:
-    """Return rows for the changed keys that the closed forms read, and last a row for a change by code."""
-    derivation = found.subject.derivation
-    if former.derivation is None or derivation is None:
-        return Shares()
-    from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference
-
-    by_keys = attribute(former.derivation, derivation)
-    code = difference(found.actual.own, derivation.form.own) if found.actual else {}
-    return Shares((*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])), by_keys.method)
-
-
-def _list_moves(before: Model, after: Model, revision: str) -> Iterator[str]:
+def _list_notes(
+    found: Review, former: ModelAtCommit, shares: Shares, revision: str, *, is_by_lock: bool
+) -> Iterator[str]:
+    """Name what moved, why counts are not compared, and the changed keys that have no row."""
+    subject, before, after = found.subject, former.model, found.subject.model
     if before.name != after.name:
         yield f"renamed: the table at {revision} calls it {before.name}"
     if normpath(before.config) != normpath(after.config):
         yield printable(f"its config was {before.config} at {revision}, and is {after.config} now")
-
-
-def _explain_lack(found: Review, former: ModelAtCommit, revision: str) -> Iterator[str]:
-    """Say why counts are not compared, and how to make a lock if only a lock can show what changed."""
-    has_form = found.subject.model.closed_form
+    if is_by_lock:
+        return
     if former.problem and not former.locked:
         yield f"at {revision} it cannot be counted: {former.problem}"
-    uncounted = not former.model.closed_form or not has_form or former.model.is_made_by_code
+    uncounted = not before.closed_form or not after.closed_form or before.is_made_by_code
     if uncounted and former.derivation is None and former.locked is None:
         yield f"at {revision} {former.why_not_locked}; only a lock can show what changed; commit one: {WRITTEN}"
-    if not has_form and former.derivation:
+    if not after.closed_form and former.derivation:
         yield "closed_form = false: the change is not attributed to keys"
-
-
-def _list_other_keys(found: Review, former: ModelAtCommit, shares: Shares) -> Iterator[str]:
-    """Name the changed keys that have no row, so that a reviewer sees every change.
-
-    These keys moved nothing if the closed forms of both sides explain the whole change.
-    """
-    subject = found.subject
-    if former.config is None or subject.config is None or subject.model.has_config_of_build:
+    if former.config is None or subject.config is None or after.has_config_of_build:
         return
-    moved = {row.key for row in shares.moved}
-    before, after = former.written_keys, subject.written_keys
-    changed = {key for key in {**before, **after} if before.get(key) != after.get(key)}
+    moved, was, now = {row.key for row in shares.moved}, former.written_keys, subject.written_keys
+    changed = {key for key in {**was, **now} if was.get(key) != now.get(key)}
     if rest := sorted(changed - moved - _IDENTITY):
         named = listed([*map(printable, rest)], MOST_NAMED)
-        if former.derivation and subject.derivation:
+        if former.derivation and subject.derivation:  # whose forms explain the whole change
             yield f"also changed{'' if CODE in moved else ', and moved nothing'}: {named}"
         else:
             yield f"these keys changed: {named}; the effect of each is not known"
@@ -226,17 +182,27 @@ def _list_other_keys(found: Review, former: ModelAtCommit, shares: Shares) -> It
 # bytes and FLOPs of the base, which is not built, follow from its parameters and its closed form
 
 
-def _add_base(found: Review, former: ModelAtCommit, base: Inventory) -> Iterator[Measured]:
-    """Yield each limited quantity with its value at the base, which is ``None`` if unknown."""
+def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
+    """Yield each limited quantity with its value at the base, then bytes and FLOPs that have no limit and changed."""
+    subject, comparison = found.subject, found.comparison
+    before = Measurable(base, former.form, former.written_keys)
+    today = Measurable(held, subject.form, subject.written_keys)
     for each in found.measured:
         limit = found.limit(each.name)
         is_known = not each.buffers and (each.name != FLOPS or each.expected in {None, each.actual})
-        then = _measure_at_base(limit.measure, former, base) if limit and limit.measure and is_known else None
+        then = _measure_if_known(limit.measure, before) if limit and limit.measure and is_known else None
         yield each._replace(base=then.actual if then else None)
-
-
-def _measure_at_base(measure: Measure, former: ModelAtCommit, base: Inventory) -> Measured | None:
-    return _measure_if_known(measure, Measurable(base, former.form, former.written_keys))
+    asked: list[Measure] = [AsBytes(None, "unique")]
+    is_as_derived = not (found.actual and found.expected and found.actual.own != found.expected.own)
+    if is_as_derived and (held.unique != base.unique or (comparison and comparison.moved)):
+        positions = (side.form.dims.sizes.get("P") for side in (subject.derivation, former.derivation) if side)
+        asked.append(Flops(min([TOKENS, *filter(None, positions)])))
+    for measure in asked:
+        now, then = _measure_if_known(measure, today), _measure_if_known(measure, before)
+        if now and then and now.actual != then.actual and not found.find_measured(now.name):
+            if isinstance(measure, Flops):
+                now = Measured(now.name, f"{now.what}, by the closed form", now.actual, now.actual)
+            yield now._replace(base=then.actual)
 
 
 def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
@@ -244,24 +210,6 @@ def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
         return measure_one(measure, model)
     except BadValue:
         return None
-
-
-def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
-    """Yield bytes and FLOPs that changed since the base, except a quantity that was measured for its limit."""
-    subject = found.subject
-    today = Measurable(held, subject.form, subject.written_keys)
-    asked: list[Measure] = [AsBytes(None, "unique")]
-    is_as_derived = not (found.actual and found.expected and found.actual.own != found.expected.own)
-    is_changed = held.unique != base.unique or bool(found.comparison and found.comparison.moved)
-    if is_changed and is_as_derived:
-        positions = (side.form.dims.sizes.get("P") for side in (subject.derivation, former.derivation) if side)
-        asked.append(Flops(min([TOKENS, *filter(None, positions)])))
-    for measure in asked:
-        now, then = _measure_if_known(measure, today), _measure_at_base(measure, former, base)
-        if now and then and now.actual != then.actual and not any(now.name == each.name for each in found.measured):
-            if isinstance(measure, Flops):
-                now = Measured(now.name, f"{now.what}, by the closed form", now.actual, now.actual)
-            yield now._replace(base=then.actual)
 
 
 # limits
@@ -299,12 +247,11 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
     held, base = found.held, found.base
     if not parts or held is None:
         return found
-    there = {TOTAL, TRAINABLE, *held.components, *(base.components if base else ())}
-    unknown = [limit for limit, part in parts.items() if part not in there and part not in found.known_components]
-    if unknown:
-        return found.with_findings(*(refuse_unknown_component(parts[limit], limit, found) for limit in unknown))
+    there = {TOTAL, TRAINABLE, *held.components, *(base.components if base else ()), *found.known_components}
+    if unknown := [refuse_unknown_component(part, limit, found) for limit, part in parts.items() if part not in there]:
+        return found.with_findings(*unknown)
     if baseline is None or base is None:
-        return found.with_findings(_explain_unheld_growth(next(iter(parts)), found, baseline))
+        return found.with_findings(_explain_unheld_growth(next(iter(parts)), found.subject.model, baseline))
     findings, budget, measured = [], [*found.budget], [*found.measured]
     for limit, part in parts.items():
         before, added = base.count_of(part), held.count_of(part) - base.count_of(part)
@@ -324,30 +271,22 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
     return replace(found, budget=(*budget,), measured=(*measured,)).with_findings(*findings)
 
 
-def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | None) -> Finding:
+def _explain_unheld_growth(limit: Limit, model: Model, baseline: Baseline | None) -> Finding:
     """Return a finding that growth cannot be checked: an error, unless the model is new or has a new reason."""
-    model = found.subject.model
-    severity: Severity = "error"
-    asks_why = False
+    needs, former = f"budget.{GROWTH} needs a base, and", baseline.find_former(model.name) if baseline else None
     if baseline is None or baseline.commit is None:
-        why, fix = "this run has none", GIVE_ONE
-        if baseline:
-            why = f"{baseline.revision} cannot be read: {baseline.problem}"
-    else:
-        former, mistake = baseline.find_former(model.name), baseline.find_mistake(model)
+        why = f"{baseline.revision} cannot be read: {baseline.problem}" if baseline else "this run has none"
+        finding = Finding("not-compared", f"{needs} {why}", GIVE_ONE, component=GROWTH)
+    elif unknown := (former.problem, former.model.reason) if former else baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be counted, or {REASON}"
         if not model.closed_form and not (former and former.locked):
             way_out = f"{REASON}, and commit a lock, which later commits are compared with: {WRITTEN}"
-        if unknown := former or mistake:
-            reason = former.model.reason if former else mistake.reason if mistake else ""
-            severity, fix = _judge_reason(model, reason, way_out)
-            why = f"its count at {baseline.revision} is unknown: {unknown.problem}"
-            asks_why = severity == "error"
-        else:
-            severity, fix = "note", ""
-            why = f"{baseline.revision} does not declare this model: it is new, and has no growth to check"
-    message = f"budget.{GROWTH} needs a base, and {why}"
-    finding = Finding("not-compared", message, fix, severity, GROWTH, asks_why=asks_why)
+        problem, reason = unknown
+        why = f"its count at {baseline.revision} is unknown: {problem}"
+        finding = _excuse("not-compared", f"{needs} {why}", way_out, model, reason)._replace(component=GROWTH)
+    else:
+        why = f"{baseline.revision} does not declare this model: it is new, and has no growth to check"
+        finding = Finding("not-compared", f"{needs} {why}", "", "note", GROWTH)
     return finding._replace(file=limit.file, table_key=limit.table_key)
 
 
@@ -359,64 +298,60 @@ def _find_not_compared(model: Model, baseline: Baseline, former: ModelAtCommit |
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
-        by_reason, fix = _judge_reason(model, mistake.reason, way_out)
         message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
-        asks_why = by_reason == "error"
-        severity = severity if asks_why else "note"
-        return [Finding("not-compared", message, fix, severity, table_key=(), asks_why=asks_why)]
+        found = _excuse("not-compared", message, way_out, model, mistake.reason)._replace(table_key=())
+        return [found._replace(severity=severity) if found.asks_why else found]
     if former and former.unread:
         message = f"at {baseline.revision} it cannot be counted: {former.problem}"
         return [Finding("not-compared", message, former.unread.fix, severity)]
     return []
 
 
-def _judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
-    """Return a severity and a fix: a note if today's table gives a new reason, else an error and ``way_out``.
+def _excuse(kind: Kind, message: str, way_out: str, model: Model, before: str) -> Finding:
+    """Return a note if today's table gives a new reason, else an error with the fix ``way_out``.
 
     :param before: the base's reason, which does not explain today's change.
     """
-    if not visible(model.reason):
-        return "error", way_out
-    if visible(model.reason) == visible(before):
-        return "error", f"{way_out}; its reason is still the base's: write another, or add to it"
-    return "note", f"its reason: {shown(model.reason)}"
+    if visible(model.reason) not in {"", visible(before)}:
+        return Finding(kind, message, f"its reason: {shown(model.reason)}", "note")
+    if visible(model.reason):
+        way_out = f"{way_out}; its reason is still the base's: write another, or add to it"
+    return Finding(kind, message, way_out, asks_why=True)
 
 
 def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Finding]:
     """Yield a finding for each loosening: an error, or a note if today's table has a new ``reason``."""
     before, after = former.model, found.subject.model
-    severity, fix = _judge_reason(after, before.reason, f"if that is intended, {REASON}")
-    for message, component, key in _list_loosened(found, before, baseline):
-        yield Finding("budget-loosened", message, fix, severity, component, table_key=key, asks_why=severity == "error")
-
-
-def _list_loosened(found: Review, before: Model, baseline: Baseline) -> Iterator[Row]:
-    """Yield message, component and key of each loosening."""
-    after, settings, revision = found.subject.model, found.subject.settings, baseline.revision
-    if found.subject.form is None and found.actual and before.components != after.components:
-        limited = [limit.component for limit in after.limits if limit.measure is None and limit.maximum is not None]
-        by_base = _count_by_components(before.components, found.actual, limited)
-        for name in limited:
-            then, now = by_base.count_of(name), found.actual.count_of(name)
-            if then > now:
-                more = f"{exact(then)} with the components of {revision}"
-                yield f"{name} covers {exact(now)} of this model, and {more}", name, ("components",)
-    yield from _list_switched_off(before, after, revision)
-    yield from _list_looser_limits(before, after, revision)
+    settings, revision = found.subject.settings, baseline.revision
+    rows = [*_list_smaller_components(found, before, revision), *_list_switched_off(before, after, revision)]
+    rows += _list_looser_limits(before, after, revision)
     if (baseline.is_strict or before.lock) and not (after.lock or (settings.lock and settings.lock.strict)):
         declares = f"{revision} declares strict = true (a difference from the lock fails)"
-        yield f"{declares}, and this table does not", None, ()
+        rows.append((f"{declares}, and this table does not", None, ()))
+    for message, component, key in rows:
+        row = _excuse("budget-loosened", message, f"if that is intended, {REASON}", after, before.reason)
+        yield row._replace(component=component, table_key=key)
 
 
-def _count_by_components(named: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]) -> Inventory:
-    """Return the built tensors with the components of the base's table; ignore components that match no tensor."""
-    there = dict(named)
-    while True:
+def _list_smaller_components(found: Review, before: Model, revision: str) -> Iterator[Row]:
+    """Yield the limited components that cover less of the build than with the base's ``components``."""
+    actual, after = found.actual, found.subject.model
+    if found.subject.form or actual is None or before.components == after.components:
+        return
+    limited = [limit.component for limit in after.limits if limit.measure is None and limit.maximum is not None]
+    there = dict(before.components)
+    while True:  # without the base's components that match no tensor of today
         try:
-            found = structure.find_components(actual.tensors, asked, there)
-            return Inventory(tuple(each._replace(component=found[each.name]) for each in actual.tensors))
+            components = structure.find_components(actual.tensors, limited, there)
+            break
         except structure.NoComponent as nothing:
             del there[nothing.key]
+    by_base = Inventory(tuple(each._replace(component=components[each.name]) for each in actual.tensors))
+    for name in limited:
+        then, now = by_base.count_of(name), actual.count_of(name)
+        if then > now:
+            more = f"{exact(then)} with the components of {revision}"
+            yield f"{name} covers {exact(now)} of this model, and {more}", name, ("components",)
 
 
 def _list_switched_off(before: Model, after: Model, revision: str) -> Iterator[Row]:
@@ -437,12 +372,18 @@ def _list_looser_limits(before: Model, after: Model, revision: str) -> Iterator[
         yield f"{revision} limits {limits}, and this table says report-only", None, ("budget",)
         return
     todays = {limit.component: limit for limit in after.limits}
-    for limit in before.limits:
-        name, now = limit.component, todays.get(limit.component)
+    for was in before.limits:
+        name, now = was.component, todays.get(was.component)
         if now is None:
-            yield f"{revision} limits {name} to {limit}, and this table does not", name, ("budget",)
-        elif _is_looser(limit, now):
-            yield _describe_both(limit, now, revision), name, (now.table_key or ())[len(after.table_key) :]
+            yield f"{revision} limits {name} to {was}, and this table does not", name, ("budget",)
+        elif _is_looser(was, now):
+            is_other = was.measure != now.measure
+            then, today = (f"{each} ({each.measure})" if is_other else f"{each}" for each in (was, now))
+            more = ""
+            if not is_other and was.maximum is not None and (now.maximum or 0) > was.maximum:
+                more = f", {exact((now.maximum or 0) - was.maximum)} more"
+            key = (now.table_key or ())[len(after.table_key) :]
+            yield f"the limit of {name} was {then} at {revision} and is {today} now{more}", name, key
 
 
 def _is_looser(before: Limit, after: Limit) -> bool:
@@ -454,13 +395,3 @@ def _is_looser(before: Limit, after: Limit) -> bool:
         return is_other or most_growth(after.written, LARGEST) > most_growth(before.written, LARGEST)
     above = before.maximum is not None and (after.maximum is None or after.maximum > before.maximum)
     return above or (after.minimum or 0) < (before.minimum or 0)  # a count is never negative
-
-
-def _describe_both(before: Limit, after: Limit, revision: str) -> str:
-    if before.measure != after.measure:
-        measures = f"{before} ({before.measure}) at {revision} and is {after} ({after.measure}) now"
-        return f"the limit of {before.component} was {measures}"
-    by = ""
-    if before.maximum is not None and after.maximum is not None and after.maximum > before.maximum:
-        by = f", {exact(after.maximum - before.maximum)} more"
-    return f"the limit of {before.component} was {before} at {revision} and is {after} now{by}"
