@@ -167,10 +167,9 @@ def _show(make_text: Callable[[], str]) -> int:
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
-    """:raises Unusable: for a value of ``--option`` or ``--keys`` that cannot be read."""
-    from pytest_bertsize.commands.named_model import Named, parse_keys, parse_options
+    from pytest_bertsize.commands.named_model import Named
 
-    return Named(config, given.architecture, given.family, parse_options(given.option), parse_keys(given.keys))
+    return Named(config, given.architecture, given.family, dict(given.option), dict(given.keys))
 
 
 # the command line
@@ -192,6 +191,20 @@ def _read_arguments(written: str) -> dict[str, Any]:
         if isinstance(found := json.loads(written), dict):
             return found
     raise argparse.ArgumentTypeError(f"{written!r} is not a JSON object: write '{{\"labels\": 9}}', for example")
+
+
+def _read_option(written: str) -> tuple[str, bool]:
+    name, _, value = written.partition("=")
+    if name.isidentifier() and value in {"true", "false"}:
+        return name, value == "true"
+    raise argparse.ArgumentTypeError(f"{written!r} is not NAME=BOOL: write add_pooling_layer=false, for example")
+
+
+def _read_renamed_key(written: str) -> tuple[str, str]:
+    name, _, key = written.partition("=")
+    if name and key.isidentifier():
+        return name, key
+    raise argparse.ArgumentTypeError(f"{written!r} is not NAME=KEY: write num_blks=num_hidden_layers, for example")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -218,6 +231,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
     "name": {"type": _read_test_id},
     "names": {"type": _read_test_id},
+    "--option": {"type": _read_option},
+    "--keys": {"type": _read_renamed_key},
     "--kwargs": {"type": _read_arguments, "default": {}},
     "--name": {"default": ""},
     "--config": {"default": ""},

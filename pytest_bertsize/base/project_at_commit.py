@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.config.source import Reader
 
 MOST_NAMED = 6
 """The most files that a sentence names; it gives the number of the others."""
@@ -113,12 +114,9 @@ class ProjectReader:
         :param base: the name of the commit in messages, if the commit is the base. Then budgets are read, and a
             contributed closed form counts only if the commit has the same file.
         """
-        self._files = files
-        self._today = today
-        self._registry = registry
-        self._base = base
-        self._changed_forms: set[str] = set()
-        self._known: dict[object, tuple[Mapping[str, bytes], Any]] = {}
+        self._files, self._today, self._registry, self._base = files, today, registry, base
+        self._new_forms: list[str] = []
+        self._known: dict[str, tuple[Mapping[str, bytes], Any]] = {}
         self._last: ProjectAtCommit | None = None
         self._looked: dict[str, bytes] = {}
 
@@ -130,27 +128,25 @@ class ProjectReader:
         if self._last and self._files.has_same(self._looked):
             return self._last
         self._last, self._looked, is_whole = None, {}, True
-        apart, keys, hub = self._make_once("table", self._read_declared)
+        declared, keys = self._make_once("table", self._read_declared)
+        named, hub = declared.values.get("lock"), declared.values.get("hub", {})
         if self._base:
-            self._changed_forms = self._find_changed_forms(apart.values.get("closed_forms", ()))
-        reader = AtCommit(self._files, "", hub)
-        named = apart.values.get("lock")
-        lock = self._make_once(("lock", repr(named)), partial(read_lock_at, self._files, named))
+            self._new_forms = self._list_new_forms(declared.values.get("closed_forms", ()))
+        lock = self._make_once(f"lock {named!r}", partial(read_lock_at, self._files, named))
         models = {}
-        for name, model in apart.models.items():
+        for name, model in declared.models.items():
             locked = find_sizes(lock, model)
-            read = partial(self._read_model, model, reader, locked)
+            count = partial(self._count_model, model, AtCommit(self._files, "", hub), locked)
             try:
-                found = read() if locked else self._make_once(keys[name], read)
+                found = self._make_once(f"{keys[name]} {hub!r} {locked!r}", count)
             except Unreadable as unread:
                 found, is_whole = ModelAtCommit(model, problem=str(unread), unread=unread), False
-            is_whole = is_whole and not locked
             models[name] = _add_lock(replace(found, model=model), lock)
-        project = ProjectAtCommit(models, apart, lock)
+        project = ProjectAtCommit(models, declared, lock)
         self._last = project if is_whole else None
         return project
 
-    def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
+    def _make_once(self, what: str, make: Callable[[], Any]) -> Any:
         """Return the last result for ``what`` if the files that it was made from are unchanged, else a new one."""
         looked, found = self._known.get(what, (None, None))
         if looked is None or not self._files.has_same(looked):
@@ -161,52 +157,70 @@ class ProjectReader:
         self._looked |= looked
         return found
 
-    def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
-        """Return the table, a key for each model (it changes with the declaration), and the table's ``hub``."""
-        apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
-        hub = apart.values.get("hub", {})
-        return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
+    def _read_declared(self) -> tuple[Apart, dict[str, str]]:
+        """Return the table, and a text for each model that changes with its declaration."""
+        declared = read_table(self._files, self._today, self._base, is_base=bool(self._base))
+        return declared, {name: repr(model.replace(reason="")) for name, model in declared.models.items()}
 
-    def _find_changed_forms(self, named: Iterable[str]) -> set[str]:
-        """Return today's files of closed forms whose content is new: none of the commit's files in ``named`` has it."""
+    def _list_new_forms(self, names: Iterable[str]) -> list[str]:
+        """List today's files of closed forms whose content is in none of the files that the commit's table names."""
         try:
-            contents = map(self._files.read, named if self._today.closed_forms else [])
-            before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
+            before = {*map(self._files.read, names if self._today.closed_forms else ())}
         except Unreadable:
             before = set()
-        now = {name: (self._today.root / name).read_bytes() for name in self._today.closed_forms}
-        return {name for name, content in now.items() if content.replace(b"\r\n", b"\n") not in before}
+        return sorted(each for each in self._today.closed_forms if (self._today.root / each).read_bytes() not in before)
 
-    def _read_model(self, model: Model, reader: AtCommit, locked: Locked | None) -> ModelAtCommit:
+    def _count_model(self, model: Model, reader: AtCommit, locked: Locked | None) -> ModelAtCommit:
         """Read one model (by its block in the lock, if no config is named), and count it if a closed form can."""
         found = ModelAtCommit(model)
-        changed = self._changed_forms
-        registry = self._registry.without(changed) if changed else self._registry
+        registry = self._registry.without(self._new_forms) if self._new_forms else self._registry
         try:
-            config = source.read_locked(model, locked.sizes) if locked else source.read(model, self._today, reader)
+            config = read_declared(model, self._today, locked, reader)
             found = replace(found, config=config)
             if not model.closed_form:
                 return replace(found, problem="closed_form = false", has_no_form=True)
-            adapter = adapter_of(model, self._today, config, reader)
-            derivation = derive(model, config, choose(model, config, registry, adapter))
-            if locked:
-                refuse_untrue(locked, model, adapter, derivation.form.tensors)
-            return replace(found, derivation=derivation)
+            return replace(found, derivation=derive_declared(model, config, self._today, registry, locked, reader))
         except Missing as missing:
             return replace(found, problem=str(missing), has_no_form=model.is_made_by_code)
         except Unusable as unusable:
             error = next((each for each in unusable.findings if each.severity == "error"), unusable.findings[0])
             has_no_form = error.kind == "unknown-closed-form"
             problem = f"{error.place}: {error.message}" if error.place else error.message
-            if has_no_form and changed:
-                names = listed(sorted(map(printable, changed)), MOST_NAMED)
-                counts = "is new or changed, and counts" if len(changed) == 1 else "are new or changed, and count"
-                problem = f"{names} {counts} nothing at the base; only a lock that is committed there can count it"
+            if has_no_form and self._new_forms:
+                form = (
+                    f"a closed form that is new or changed ({listed([*map(printable, self._new_forms)], MOST_NAMED)})"
+                )
+                problem = f"{form} counts nothing at the base; only a lock that is committed there can count it"
             return replace(found, problem=problem, has_no_form=has_no_form)
         except Unreadable:
             raise
         except Exception as error:  # noqa: BLE001  (a config of the past must not end a run, nor a history)
             return replace(found, problem=printable(f"counting it failed: {type(error).__name__}: {error}"))
+
+
+def read_declared(model: Model, today: Settings, locked: Locked | None, reader: Reader | None = None) -> ModelConfig:
+    """Read the config of a model; if only a build has it, from the sizes in the model's block of the lock."""
+    return source.read_locked(model, locked.sizes) if locked else source.read(model, today, reader)
+
+
+def derive_declared(
+    model: Model,
+    config: ModelConfig,
+    today: Settings,
+    registry: Registry,
+    locked: Locked | None,
+    reader: Reader | None = None,
+) -> Derivation:
+    """Derive the closed form of a declared model.
+
+    :param locked: the block of the lock from which the config is; it must be true for the table and its own tensors.
+    :raises Unusable: if no closed form applies, or the block is not true.
+    """
+    adapter = adapter_of(model, today, config, reader)
+    derivation = derive(model, config, choose(model, config, registry, adapter))
+    if locked:
+        refuse_untrue(locked, model, adapter, derivation.form.tensors)
+    return derivation
 
 
 def _add_lock(found: ModelAtCommit, lock: Lock | str) -> ModelAtCommit:

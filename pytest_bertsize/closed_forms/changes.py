@@ -251,16 +251,18 @@ def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str
 
 
 def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str:
-    """Return the fix for a path in which ``part`` does not exist."""
+    """Return the fix for a path in which ``part`` does not exist; it names only modules of the model."""
     end = part.string[part.end() :]
     outer = path.removesuffix(part[0])
     there = list(dict.fromkeys(name.removeprefix(outer).split(".")[0] for name in names if name.startswith(outer)))
-    if nearest := nearest_to(part[0], there):
-        return f"did you mean {shown(f'{outer}{nearest}{end}')}?"
-    for parts in (name.split(".") for name in names):
-        if part[0] in parts:  # a module that is named without its parents
-            elsewhere = ".".join(parts[: parts.index(part[0]) + 1])
-            return f"did you mean {shown(f'{elsewhere}{end}')}?"
+    split = (name.split(".") for name in names)
+    elsewhere = (".".join(parts[: parts.index(part[0]) + 1]) for parts in split if part[0] in parts)
+    nearest = nearest_to(part[0], there)
+    if meant := f"{outer}{nearest}" if nearest else next(elsewhere, ""):  # else a module without its parents
+        pieces = re.split(r"(\[[^]]*\])", f"{meant}{end}")
+        whole = "".join(r"\.\d+" if each.startswith("[") else re.escape(each) for each in pieces)
+        is_whole = any(re.match(rf"{whole}(\.|$)", name) for name in names)
+        return f"did you mean {shown(f'{meant}{end}' if is_whole else meant)}?"
     return f"it has {printable(', '.join(f'{outer}{each}' for each in there[:MOST_SHOWN]))}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,14 +15,13 @@ from msgspec.structs import replace
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import resolve_commit
-from pytest_bertsize.base.lock import find_sizes, read_lock, read_lock_at, refuse_untrue
-from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
+from pytest_bertsize.base.lock import find_sizes, read_lock, read_lock_at
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing, derive_declared, read_declared, read_table
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
-from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.model_config import rename_keys
 from pytest_bertsize.config.parts import MODULES
 from pytest_bertsize.config.source import Disk, read_file, refuse_code
@@ -35,13 +33,10 @@ from pytest_bertsize.table.settings import Settings, SettingsError, find_table, 
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
-
 
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
@@ -111,33 +106,19 @@ def closed_form(
         raise ValueError("\n".join(mistakes)) from None
 
 
-def parse_options(written: Sequence[str]) -> dict[str, bool]:
-    """Return ``{"add_pooling_layer": False}`` for ``add_pooling_layer=false``."""
-    form = "NAME=true or NAME=false", "add_pooling_layer=false"
-    pairs = _split_pairs("--option", written, r"[^\W\d]\w*=(true|false)", *form)
-    return {name: value == "true" for name, value in pairs.items()}
-
-
-def parse_keys(written: Sequence[str]) -> dict[str, str]:
-    """Return ``{"num_blks": "num_hidden_layers"}`` for ``num_blks=num_hidden_layers``."""
-    return _split_pairs("--keys", written, r"[^=]+=[^\W\d]\w*", "NAME=KEY", "num_blks=num_hidden_layers")
-
-
-def _split_pairs(option: str, written: Sequence[str], pattern: str, form: str, example: str) -> dict[str, str]:
-    if (wrong := next((each for each in written if not re.fullmatch(pattern, each)), None)) is not None:
-        raise refuse(f"{option} {shown(wrong)} is not {form}", f"write {option} {example}, for example")
-    return dict(each.split("=") for each in written)
-
-
 def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
     """Read the config and derive the closed form, by the same steps as a check.
 
     :param in_words: a function that rewrites a fix: in place of a key of the table, it names an option or an argument.
     :raises Unusable: with fixes that ``in_words`` rewrote or, for a declared model, with fixes for its table.
     """
-    if declaration := _find_declaration(named.config):
-        return _explain_declared(named, *declaration)
-    registry = _read_registry(None)
+    revision, inside = _split_revision(named.config)
+    if declared := _explain_at_commit(revision, inside) if revision else _explain_declared(inside):
+        if named.architecture or named.family or named.options or named.keys:
+            given = printable(named.config.rpartition(DECLARED)[2])
+            message = f"{given} is a declared model: its table has the family, architecture and options"
+            raise refuse(message, "name the path of its config in place of its name, or leave the options out")
+        return declared
     try:
         model = Model(
             config=named.config,
@@ -146,8 +127,8 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
             options=dict(named.options),
             budget=Budget(),
         )
-        config = rename_keys(_read_config(model), named.keys)
-        return Explained(model, config, derive(model, config, choose(model, config, registry)))
+        config = rename_keys(_read_at_commit(revision, inside) if revision else _read_config(model), named.keys)
+        return Explained(model, config, derive(model, config, choose(model, config, _read_registry(None))))
     except Unusable as unusable:
         raise Unusable(*map(in_words, unusable.findings)) from None
     except Exception as error:
@@ -156,29 +137,49 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
         raise Unusable(finding) from error
 
 
+def _read_registry(declaring: Settings | None) -> Registry:
+    """Read the closed forms of the table that declares a model; without one, those that the nearest table names."""
+    settings = declaring
+    try:
+        with suppress(SettingsError):
+            there = declaring or load(find_table(Path()))
+            settings = there if there.closed_forms else declaring
+        return registry_of(settings, asked_about(settings).release)
+    except SettingsError as error:
+        raise refuse(str(error)) from None
+
+
 # declared models
 
 
-def _find_declaration(written: str) -> tuple[str, str, str] | None:
-    """Return revision (``""`` for the present), table and name of the declaration that a text names, else ``None``.
-
-    The text is like ``tagger``, ``pyproject.toml::tagger``, ``main:tagger`` or ``main:pyproject.toml::tagger``.
-    """
-    revision, _, inside = written.partition(":")
-    is_path = os.path.lexists(written) or os.path.lexists(revision)
-    if revision and inside and not inside.startswith(":") and not is_path:
-        name = inside.removeprefix(f"{TABLE}{DECLARED}")
-        if name != inside or (_is_revision(revision) and _is_declared_at(revision, name)):
-            return revision, TABLE, name
+def _explain_declared(written: str) -> Explained | None:
+    """Explain the model of ``pyproject.toml::NAME``, or of ``NAME`` in the nearest table; ``None`` for a path."""
     file, mark, name = written.partition(DECLARED)
-    if mark:
-        return "", file, name
-    table, path = find_table(Path()), Path(written)
-    is_bare = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
-    is_bare = is_bare and not any(os.path.lexists(path / each) for each in (*NAMES, MODULES))
-    if (os.path.lexists(path) and not is_bare) or not os.path.lexists(table):
-        return None  # the name of a config here; a folder without one, as of the model's own code, has no say
-    return ("", str(table), written) if written in _list_declared(table) else None
+    table = Path(file) if mark else find_table(Path())
+    if not mark:
+        name, is_folder = written, os.path.isdir(written)  # noqa: PTH112  (pathlib's raises, where it may not look)
+        has_config = any(os.path.lexists(Path(written, each)) for each in (*NAMES, MODULES))
+        is_path = os.path.lexists(written) and (has_config or not is_folder)  # else the folder of the model's own code
+        if is_path or name not in _list_declared(table):
+            return None
+    try:
+        settings = load(table)
+        if (model := settings.models.get(name)) is None:
+            fix = did_you_mean(name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
+            raise refuse(f"{printable(str(table))} declares no model {shown(name)}", fix)
+        locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
+    except SettingsError as error:
+        raise refuse(str(error)) from None
+    config = read_declared(model, settings, locked)
+    try:
+        derivation = derive_declared(model, config, settings, _read_registry(settings), locked)
+    except Unusable as unusable:
+        if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
+            raise
+        message = f"{printable(name)} has no closed form: its table has closed_form = false"
+        fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
+        raise Unusable(Finding("unknown-closed-form", message, fix)) from None
+    return Explained(model, config, derivation, settings)
 
 
 def _list_declared(table: Path) -> Sequence[str]:
@@ -189,140 +190,75 @@ def _list_declared(table: Path) -> Sequence[str]:
         return [*(tables_of_models(table) or ())]
 
 
-def _explain_declared(named: Named, revision: str, file: str, name: str) -> Explained:
-    if named.architecture or named.family or named.options or named.keys:
-        given = printable(named.config.rpartition(DECLARED)[2])
-        message = f"{given} is a declared model: its table has the family, architecture and options"
-        raise refuse(message, "name the path of its config in place of its name, or leave the options out")
-    settings = None
-    if revision:
-        model, config, adapter, locked = _read_model_at(revision, name)
-    else:
-        try:
-            settings = load(Path(file))
-            if (found := settings.models.get(name)) is None:
-                fix = did_you_mean(name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
-                raise refuse(f"{printable(file)} declares no model {shown(name)}", fix)
-            model = found
-            locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
-        except SettingsError as error:
-            raise refuse(str(error)) from None
-        config = source.read_locked(model, locked.sizes) if locked else source.read(model, settings)
-        adapter = adapter_of(model, settings, config)
-    registry = _read_registry(settings)
-    try:
-        chosen = choose(model, config, registry, adapter)
-    except Unusable as unusable:
-        if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
-            raise
-        message = f"{printable(model.name)} has no closed form: its table has closed_form = false"
-        fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
-        raise Unusable(Finding("unknown-closed-form", message, fix)) from None
-    derivation = derive(model, config, chosen)
-    if locked:
-        refuse_untrue(locked, model, adapter, derivation.form.tensors)
-    return Explained(model, config, derivation, settings)
-
-
-def _read_registry(declaring: Settings | None) -> Registry:
-    """Read the closed forms of the table that declares a model.
-
-    For a model that no present table declares, read the closed forms that the current folder's table names.
-    """
-    settings = declaring
-    with suppress(SettingsError):
-        there = None if declaring else load(find_table(Path()))
-        settings = there if there and there.closed_forms else declaring
-    try:
-        return registry_of(settings, asked_about(settings).release)
-    except SettingsError as error:
-        raise refuse(str(error)) from None
-
-
 # a config by its path
 
 
 def _read_config(model: Model) -> ModelConfig:
-    """Read the config that the command line names: a file, a file at a revision, code that makes it, a hub name."""
-    location = model.config.partition("#")[0]
-    if not os.path.lexists(location):
-        if ":" in location and (not model.is_made_by_code or _is_revision(location.partition(":")[0])):
-            return _read_config_at(model.config)
-        if model.is_made_by_code:  # by code at the nearest table's root or import paths, or in this folder
-            table = find_table(Path.cwd())
-            settings = Settings(table, "", {})
-            with suppress(SettingsError):
-                settings = load(table, needs_models=False)
-            paths = (*settings.import_paths, str(Path.cwd()))
-            return Disk(settings.root, settings.hub, paths).made_by_code(model.config)
-    return _read_on_disk(model.config)
-
-
-def _read_on_disk(reference: str) -> ModelConfig:
-    """Read a config anywhere on the disk; messages show its path as the user wrote it.
+    """Read a config anywhere on the disk, or one that code makes; messages show its path as the user wrote it.
 
     Files that the config refers to have to be in its folder; symlinks, as in a downloaded model, are resolved first.
     """
-    refuse_code(reference)
-    location, hash_sign, inner = reference.partition("#")
-    path = Path(location)
-    if not os.path.lexists(path):
+    refuse_code(model.config)
+    location, hash_sign, inner = model.config.partition("#")
+    if not os.path.lexists(location):
+        if model.is_made_by_code:  # by code at the nearest table's root or import paths, or in this folder
+            settings = Settings(find_table(Path.cwd()), "", {})
+            with suppress(SettingsError):
+                settings = load(settings.path, needs_models=False)
+            paths = (*settings.import_paths, str(Path.cwd()))
+            return Disk(settings.root, settings.hub, paths).made_by_code(model.config)
         if is_hub_name(location):
             try:
-                return read_file(Path(), reference)
+                return read_file(Path(), model.config)
             except Unusable as unusable:
-                raise _suggest_declared(location, unusable) from None
+                raise unusable if "/" in location else _suggest_declared(location, unusable) from None
         Disk(Path()).refuse_near(location, "config", NAMES)
-    try:
-        inside = [path / name for name in NAMES if (path / name).is_file()]
-        path = inside[0] if len(inside) == 1 and not (path / MODULES).is_file() else path
-        real = path.resolve()
-    except (OSError, RuntimeError, ValueError):
-        real = path
-    given = printable(str(path))
-    is_file = real.is_file()
-    root, name = (real.parent, real.name) if is_file or not real.is_dir() else (real, ".")
+    path = Path(location)
+    inside = [path / name for name in NAMES if os.path.isfile(path / name)]  # noqa: PTH113  (pathlib's raises)
+    path = inside[0] if len(inside) == 1 and not os.path.lexists(path / MODULES) else path
+    real = Path(os.path.realpath(path))
+    root, name = (real, ".") if real.is_dir() else (real.parent, real.name)
+    given, named = (
+        printable(str(path)),
+        f"{printable(name)}: ",
+    )  # the start of a message that has the table's line in a run
     try:
         config = read_file(root, f"./{name}{hash_sign}{inner}")  # a path, and no name of the hub
     except Unusable as unusable:
-        named = f"{printable(name)}: "  # the beginning of a message that has the table's line in a run
-        found = [each._replace(file=given, message=each.message.removeprefix(named)) for each in unusable.findings]
+        found = (each._replace(file=given, message=each.message.removeprefix(named)) for each in unusable.findings)
         raise Unusable(*found) from None
-    if "model_type" not in config.data and is_file and (real.parent.parent / MODULES).is_file():
-        folder = printable(str(path.parent.parent))
-        raise refuse(f"{given} is one module of a sentence-transformers model", f"name the model's folder, {folder}")
     return replace(config, file=given, whole=f"{given}/{MODULES}" if config.modules else config.whole)
 
 
 def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
-    """Return the error for an unknown name; without a slash, its message adds that no table declares such a model."""
-    if "/" in name:
-        return unknown
-    table = find_table(Path())
-    names, unfound = _list_declared(table), unknown.findings[0]
-    if not names:
-        message = f"{unfound.message}, and no pyproject.toml from here upwards declares a model"
-        return refuse(message, f"{unfound.fix}; or run bertsize init, which proposes tables")
-    known = f"it declares {listed(names, MOST_NAMED)}"
-    message = f"{unfound.message}, and {printable(str(table))} declares no such model: {known}"
-    return refuse(message, did_you_mean(name, names, unfound.fix))
+    """Return the error for an unknown name, which adds that no table declares such a model."""
+    table, unfound = find_table(Path()), unknown.findings[0]
+    if names := _list_declared(table):
+        there = f"{printable(str(table))} declares no such model: it declares {listed(names, MOST_NAMED)}"
+        return refuse(f"{unfound.message}, and {there}", did_you_mean(name, names, unfound.fix))
+    message = f"{unfound.message}, and no pyproject.toml from here upwards declares a model"
+    return refuse(message, f"{unfound.fix}; or run bertsize init, which proposes tables")
 
 
 # at a git revision
 
 
-def _is_revision(written: str) -> bool:
-    """Return whether a name means a git revision; it does not if a Python module or a folder here has the same name."""
-    top = written.partition(".")[0]
-    if Path(f"{top}.py").exists() or Path(top).is_dir():
-        return False
-    if written in ALWAYS_REVISIONS:
-        return True
-    try:
-        resolve_commit(Path.cwd(), written)
-    except NoRevision:
-        return False
-    return True
+def _split_revision(written: str) -> tuple[str, str]:
+    """Return the revision of ``main:config.json`` and the rest; ``""`` for a path, and for ``module:NAME``.
+
+    A name before the colon means a revision, unless a Python module or a folder here has the same name.
+    """
+    revision, _, inside = written.partition(":")
+    is_path = os.path.lexists(written.partition("#")[0]) or os.path.lexists(revision)
+    if is_path or not revision or not inside or inside.startswith(":"):
+        return "", written
+    if Model(config=written, budget=Budget()).is_made_by_code:
+        top, is_commit = revision.partition(".")[0], revision in ALWAYS_REVISIONS
+        with suppress(NoRevision):
+            is_commit = is_commit or bool(resolve_commit(Path.cwd(), revision))
+        if not is_commit or os.path.lexists(f"{top}.py") or os.path.lexists(top):
+            return "", written
+    return revision, inside
 
 
 @contextmanager
@@ -343,9 +279,33 @@ def _open_files(folder: Path, revision: str, where_else: str = "") -> Iterator[C
         raise refuse(str(unread), unread.fix) from None
 
 
-def _read_config_at(reference: str) -> ModelConfig:
-    """Read a config at a commit, as in ``main:models/config.json``; the path is relative to the current folder."""
-    revision, _, inside = reference.partition(":")
+def _explain_at_commit(revision: str, inside: str) -> Explained | None:
+    """Explain a model that the nearest table declares at a commit; ``None`` if ``inside`` is no name of a model."""
+    here = Settings(find_table(Path.cwd()), "", {})
+    name = inside.removeprefix(f"{TABLE}{DECLARED}")
+    with _open_files(here.root, revision) as files:
+        try:
+            then = read_table(files, here, revision, is_base=False)
+        except Unreadable:
+            if name == inside:
+                return None
+            raise
+        if name in then.wrong:
+            raise refuse(f"at {printable(revision)}, {then.wrong[name]}")
+        if (model := then.models.get(name)) is None:
+            if name == inside:
+                return None
+            names = f"it declares {', '.join(then.models) or 'none'}"
+            message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
+            raise refuse(message, did_you_mean(name, then.models, names))
+        reader = AtCommit(files, revision, then.values.get("hub", {}))
+        locked = find_sizes(read_lock_at(files, then.values.get("lock")), model)
+        config = read_declared(model, here, locked, reader)
+        return Explained(model, config, derive_declared(model, config, here, _read_registry(None), locked, reader))
+
+
+def _read_at_commit(revision: str, inside: str) -> ModelConfig:
+    """Read a config at a commit; its path is relative to the current folder."""
     location, hash_sign, inner = inside.partition("#")
     folder, parts = Path.cwd(), posixpath.normpath(location).split("/")
     while parts[1:] and parts[0] == "..":
@@ -353,33 +313,3 @@ def _read_config_at(reference: str) -> ModelConfig:
     where_else = "write its path from the current folder, or the name of a declared model"
     with _open_files(folder, revision, where_else) as files:
         return source.in_file(AtCommit(files, revision), f"{'/'.join(parts)}{hash_sign}{inner}")
-
-
-def _is_declared_at(revision: str, name: str) -> bool:
-    here = Settings(find_table(Path.cwd()), "", {})
-    try:
-        with _open_files(here.root, revision) as files:
-            return name in read_table(files, here, revision, is_base=False).models
-    except Unusable:
-        return False
-
-
-def _read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
-    """Read a model as the table of the current folder declares it at a commit.
-
-    The last value is the model's block in that commit's lock; ``None`` if it has no sizes, or the table names a config.
-    """
-    here = Settings(find_table(Path.cwd()), "", {})
-    with _open_files(here.root, revision) as files:
-        then = read_table(files, here, revision, is_base=False)
-        if name in then.wrong:
-            raise refuse(f"at {printable(revision)}, {then.wrong[name]}")
-        if name not in then.models:
-            names = f"it declares {', '.join(then.models) or 'none'}"
-            message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
-            raise refuse(message, did_you_mean(name, then.models, names))
-        reader = AtCommit(files, revision, then.values.get("hub", {}))
-        model = then.models[name]
-        locked = find_sizes(read_lock_at(files, then.values.get("lock")), model)
-        config = source.read_locked(model, locked.sizes) if locked else source.read(model, here, reader)
-        return model, config, adapter_of(model, here, config, reader), locked

@@ -105,6 +105,7 @@ def test_shared_layers_are_passed_as_often_as_before() -> None:
     [
         ("bert.embedings", 'the model has no bert.embedings; did you mean "bert.embeddings"?'),
         ("bert.encoder.layers[:2]", 'the model has no bert.encoder.layers; did you mean "bert.encoder.layer[:2]"?'),
+        ("bert.encoder.layers[:2].x", 'the model has no bert.encoder.layers; did you mean "bert.encoder.layer"?'),
         ("encoder.layer[:2]", 'the model has no encoder; did you mean "bert.encoder.layer[:2]"?'),
         ("bert.encoder.layer[4:]", '"bert.encoder.layer[4:]" names no layer: bert.encoder.layer has the layers 0 to 3'),
         ("bert.encoder.layer[7]", '"bert.encoder.layer[7]" names no layer: bert.encoder.layer has the layers 0 to 3'),

@@ -152,7 +152,6 @@ CLASSES = ", ".join(each.name for each in BERT.architectures)
             f"{CHINESE} --architecture BertModel --option a=true",
             'argument "a"; write one that it has: add_pooling_layer',
         ),
-        (f"{CHINESE} --option a=0", '--option "a=0" is not NAME=true or NAME=false; write --option add_pooling_layer='),
         (str(EXAMPLES), "the folder holds neither config.json nor bert_config.json; name the file itself"),
     ],
 )
@@ -217,14 +216,6 @@ def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, monkeypatch: p
     said = bertsize.refused("explain", "cls")
     assert "declares a model; run hf download cls" in said
     assert "or run bertsize init" in said
-
-
-def test_one_module_of_a_folder_of_several_is_no_config(tmp_path: Path, bertsize: Bertsize) -> None:
-    (tmp_path / "sbert/2_Dense").mkdir(parents=True)
-    (tmp_path / "sbert/2_Dense/config.json").write_text('{"in_features": 64, "out_features": 32}')
-    (tmp_path / "sbert/modules.json").write_text("[]")
-    said = bertsize.refused("explain", str(tmp_path / "sbert/2_Dense/config.json"))
-    assert f"one module of a sentence-transformers model; name the model's folder, {tmp_path}/sbert" in said
 
 
 def test_the_command_alone_prints_its_help(bertsize: Bertsize) -> None:

@@ -65,9 +65,22 @@ def test_names_of_the_files_own_are_given_by_keys(project: Path, bertsize: Berts
     own = {("width" if key == "hidden_size" else key): value for key, value in BERT.items()}
     (project / "own.json").write_text(json.dumps({"model": own}), encoding="utf-8")
     assert bertsize.json("explain", "own.json#model", "--keys", "width=hidden_size")["total"] == TOTAL
-    assert bertsize.refused("explain", "own.json#model", "--keys", "width") == (
-        'ERROR: --keys "width" is not NAME=KEY; write --keys num_blks=num_hidden_layers, for example\n'
-    )
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("--keys=width", "'width' is not NAME=KEY: write num_blks=num_hidden_layers, for example"),
+        ("--keys==hidden_size", "'=hidden_size' is not NAME=KEY: "),
+        ("--option=a=0", "'a=0' is not NAME=BOOL: write add_pooling_layer=false, for example"),
+    ],
+)
+def test_a_pair_that_is_none_is_a_mistake(
+    bertsize: Bertsize, capsys: pytest.CaptureFixture[str], written: str, said: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        bertsize.run("explain", "config.json", written)
+    assert said in capsys.readouterr().err
 
 
 def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize) -> None:

@@ -288,7 +288,9 @@ def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the
     found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), (), Accepted(then))
     assert [each.kind for each in growth(found)] == kinds
     if kinds:
-        assert "forms.toml is new or changed, and counts nothing at the base" in growth(found)[0].message
+        assert (
+            "a closed form that is new or changed (forms.toml) counts nothing at the base" in growth(found)[0].message
+        )
 
 
 # what was over already
