@@ -1,4 +1,4 @@
-"""The process in which the project's own code makes a config, or OmegaConf resolves ``${…}``; it sends plain values.
+"""The process in which the project's own code makes a config; it sends plain values.
 
 If the named object is a function or a class, it is called, and its result is the config. Any other object is the config
 itself: a dict, a dataclass, a Namespace, a CfgNode, a DictConfig, a config of transformers, an object with attributes.
@@ -39,7 +39,7 @@ class NoConfig(BadValue):
 
 
 def main() -> None:
-    answer_one_question(lambda asked: resolve_paths(**asked) if "text" in asked else _answer_question(asked))
+    answer_one_question(_answer_question)
 
 
 def _answer_question(asked: Any) -> dict[str, Any]:
@@ -185,46 +185,6 @@ def _name_kind(value: object) -> str:
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return f"{'an' if name[:1].lower() in {*'aeio'} else 'a'} {printable(name)}"
-
-
-# OmegaConf
-
-
-def resolve_paths(text: str, paths: list[list[str]]) -> dict[str, Any]:
-    """Resolve ``${…}`` in the text of a YAML file, without resolvers or network.
-
-    Return as ``answers`` the ``value`` of each path or ``why`` it has none; if all fail, return only ``why``.
-    """
-    try:
-        from omegaconf import OmegaConf
-        from omegaconf.basecontainer import BaseContainer
-    except ImportError:
-        return {"why": "it is not installed", "first": "pip install omegaconf, "}
-    BaseContainer._resolvers.clear()  # noqa: SLF001  (there is no public list of them)
-    limit_memory()
-    try:
-        config = OmegaConf.create(text)
-    except Exception as error:  # noqa: BLE001  (of PyYAML's, of the grammar of ``${…}``)
-        return {"why": _first_line(error)}
-    return {"answers": [_resolve_path(config, path) for path in paths]}
-
-
-def _resolve_path(config: Any, path: list[str]) -> dict[str, Any]:
-    from omegaconf import ListConfig, OmegaConf
-
-    try:
-        for key in path:
-            config = config[int(key) if isinstance(config, ListConfig) else key]
-        is_config = OmegaConf.is_config(config)
-        value = OmegaConf.to_container(config, resolve=True, throw_on_missing=True) if is_config else config
-        json.dumps(value)
-    except Exception as error:  # noqa: BLE001  (OmegaConf's, and whatever a hostile file provokes)
-        return {"why": _first_line(error)}
-    return {"value": value}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__
 
 
 if __name__ == "__main__":

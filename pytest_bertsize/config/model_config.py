@@ -69,8 +69,8 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     """The name of a composed config in reports."""
     modules: tuple[Module, ...] = ()
     """The modules of a folder of sentence-transformers."""
-    unknown: Mapping[KeyPath, tuple[str, str]] = {}
-    """The problem and the fix of each value that is not plain data, by the full path of its key."""
+    unknown: Mapping[str, tuple[str, str]] = {}
+    """The problem and the fix of each value that only a run knows, or that is not plain data, by its key."""
     ignored: tuple[str, ...] = ()
     """The table's ``ignored``: keys that only the project's own code reads."""
 
@@ -91,10 +91,9 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         """Return the line in the file of the key to which ``path`` leads from this object."""
         return self.line_of(self._path_in_file(path))
 
-    def why_unknown(self, *path: str) -> tuple[str, str] | None:
-        """Return the problem and the fix if the value at ``path`` or one in it is not plain data, else ``None``."""
-        full = self._path_in_file(path)
-        return next((why for at, why in self.unknown.items() if at[: len(full)] == full), None)
+    def why_unknown(self, key: str) -> tuple[str, str] | None:
+        """Return the problem and the fix if the value of a key is not known."""
+        return self.unknown.get(self._path_in_file((key,))[len(self.key_path)])
 
     @property
     def as_written(self) -> dict[str, object]:
@@ -238,22 +237,12 @@ def _find_odd(node: object, path: KeyPath) -> NotPlain | None:
     return None
 
 
-def follow(
-    value: Any, key_path: Sequence[str], file: str, is_end: Callable[[object], bool] = lambda _: False
-) -> object:
-    """Return the value at ``key_path``, or the first above it at which ``is_end``; raise :class:`Unusable` for none."""
+def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
+    """Return the object at ``key_path``; raise :class:`Unusable` if no object is there."""
     for depth, key in enumerate(key_path):
-        if is_end(value):
-            break
         if not isinstance(value, dict) or key not in value:
             _refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
         value = value[key]
-    return value
-
-
-def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
-    """Return the object at ``key_path``; raise :class:`Unusable` if no object is there."""
-    value = follow(value, key_path, file)
     if isinstance(value, dict):
         return value
     what = f"{printable('.'.join(key_path))} is" if key_path else "the file holds"

@@ -344,6 +344,5 @@ def _made_by_code(
         return name
     if "config" not in said:
         fail(file, f"the config was not made: {printable(str(said.get('message')))}", printable(str(said.get("fix"))))
-    key_path = keys_of(inner)
-    unknown = {(*key_path, key): (why, fix) for key, (why, fix) in said.get("odd", {}).items()}
-    return config_at(said["config"], file, key_path, unknown=unknown)
+    unknown = {key: (why, fix) for key, (why, fix) in said.get("odd", {}).items()}
+    return config_at(said["config"], file, keys_of(inner), unknown=unknown)

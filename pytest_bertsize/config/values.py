@@ -173,8 +173,7 @@ class _Reading:
                 message += f"is not in {config.reference}"
                 self.findings[ignored("ignored-key", message, severity="warning")] = None
 
-        below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
-        for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
+        for key in config.data if config.unknown else ():
             own = self.keys.aliases.get(key, key)
             is_read = self.keys.open or key in self._handed_over
             if own not in self.overrides and is_read and (why := config.why_unknown(key)):

@@ -1,8 +1,8 @@
 """Read YAML as PyYAML reads it, and find the lines of its keys and of JSON's.
 
-PyYAML, because training code nearly always reads the same file with PyYAML: ``1e-12`` is a string, ``no`` is false and
-``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string, and OmegaConf itself
-resolves ``${…}``. A date or an unknown tag outside the requested object does no harm.
+PyYAML, because training code nearly always reads the same file with PyYAML: ``no`` is false and ``010`` is 8. As in
+OmegaConf, ``1e-12`` is a number, a date is a string, and ``${sizes.width}`` is the value of that key. An unknown tag
+outside the requested object does no harm.
 """
 
 from __future__ import annotations
@@ -10,62 +10,65 @@ from __future__ import annotations
 import json
 import re
 from collections import UserString
-from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import yaml
+from msgspec.structs import replace
 
-from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Allowed
-from pytest_bertsize.builder.own_process import Lost, answer_of
 from pytest_bertsize.config.model_config import (
     DEEPEST,
-    LARGEST,
     ONE_MODEL,
     KeyPath,
     ModelConfig,
     config_at,
     decode_text,
     fail,
-    follow,
     keys_of,
-    nest,
 )
 from pytest_bertsize.wording import printable, shown
 
-SUFFIXES = (".yaml", ".yml")
 LONGEST_NUMBER = 4_300
 """The most characters of a number; Python reads no more digits from a text."""
 MOST_EVENTS = 200_000
 """The most keys, values, beginnings and ends of objects and lists in a file; PyYAML takes 10 µs for each."""
+FIX = 'write the value, set it by overrides, or name a function that composes the config, as in config = "module:make"'
+COMPOSE = (
+    'name a function of the project that does, as in config = "module:make": it returns '
+    'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'
+)
+MISSING = "???"
+"""OmegaConf's text for a value that a run has to set."""
 _TAG = "tag:yaml.org,2002:"
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
+"""A number with an exponent: to PyYAML a string if it lacks a point or the exponent's sign."""
+_REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)?\}")
+"""The name of another key, from the top or, after dots, from an object around the value."""
 
 
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     """Return the object at ``inner`` in the bytes of a YAML file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
-    is_omegaconf, key_path = _MARKS.search(text) is not None, keys_of(inner)
-    root = compose(text, file, is_omegaconf=is_omegaconf)
-    value: Any = Constructor(file).read(root)
-    unknown: Mapping[KeyPath, tuple[str, str]] = {}
-    _refuse_composed(value, file, find_line(root, ("defaults",)))
-    value = follow(value, key_path, file, lambda each: is_omegaconf and isinstance(each, str) and "${" in each)
-    if is_omegaconf:
-        value, unknown = resolve(text, value, key_path, file)
-    value = nest(value, key_path)
-    return config_at(value, file, key_path, lambda path: find_line(root, path), content, unknown=unknown)
+    root = compose(text, file)
+    whole: Any = Constructor(file).read(root)
+    if isinstance(whole, dict):
+        _refuse_composed(whole.get("defaults"), file, find_line(root, ("defaults",)))
+        whole.pop("hydra", None)  # how hydra itself runs
+        _resolve_references(whole, file)
+    config = config_at(whole, file, keys_of(inner), lambda path: find_line(root, path), content)
+    unresolved = {key: text for key, value in config.data.items() if (text := _find_unresolved(value))}
+    unknown = {key: (f"{key} is {shown(text)}, which only a run knows", FIX) for key, text in unresolved.items()}
+    return replace(config, unknown=unknown)
 
 
-def compose(text: str, file: str, *, is_omegaconf: bool = False) -> Any:
+def compose(text: str, file: str) -> Any:
     """Return the root of the file's only document; too deep nesting is refused before C code composes it."""
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    if is_omegaconf:
-        kinds = {
-            first: [(tag, pattern) for tag, pattern in each if tag != f"{_TAG}timestamp"]
-            for first, each in loader.yaml_implicit_resolvers.items()
-        }
-        loader = type("OmegaConfLoader", (loader,), {"yaml_implicit_resolvers": kinds})
-        loader.add_implicit_resolver(f"{_TAG}float", _NUMBER, [*"-+0123456789"])
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    kinds = {
+        first: [(tag, pattern) for tag, pattern in each if tag != f"{_TAG}timestamp"]
+        for first, each in base.yaml_implicit_resolvers.items()
+    }
+    loader: Any = type("Loader", (base,), {"yaml_implicit_resolvers": kinds})
+    loader.add_implicit_resolver(f"{_TAG}float", _NUMBER, [*"-+0123456789"])
     depth = documents = 0
     try:
         for seen, event in enumerate(yaml.parse(text, Loader=loader)):
@@ -150,80 +153,49 @@ class Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (P
 Constructor.add_constructor(None, lambda _, node: UserString(node.tag))  # which is no plain data
 
 
-def _refuse_composed(value: Any, file: str, line: int | None) -> None:
+def _refuse_composed(named: object, file: str, line: int | None) -> None:
     """:raises Unusable: if hydra's list ``defaults`` in the file names another file."""
-    named = value.get("defaults") if isinstance(value, dict) else ()
     for each in named if isinstance(named, list) else ():
         if isinstance(each, str | dict) and each != "_self_":
             fail(file, f"its defaults name {shown(each)}, and only hydra composes such files", COMPOSE, line)
 
 
-# OmegaConf and hydra
+def _resolve_references(whole: dict[str, Any], file: str) -> None:
+    """Put the value of another key in place of each ``${sizes.width}``; any other ``${…}`` stays."""
 
+    def resolve(node: Any, key: Any, path: KeyPath) -> Any:
+        match = _REFERENCE.fullmatch(node[key]) if isinstance(node[key], str) else None
+        if match is None:
+            return node[key]
+        written, node[key] = node[key], MISSING  # which a circle finds
+        above = path[: -len(match[1])] if match[1] else ()
+        target = (*above, *keys_of(match[2] or ""))
+        there: Any = whole
+        for depth, part in enumerate(target, 1):
+            if not isinstance(there, dict) or part not in there:
+                there = written
+                break
+            there = resolve(there, part, target[:depth])
+        node[key] = there
+        return there
 
-ALLOWED = Allowed(seconds=10.0, memory=1024 * MEGABYTE, answer=2 * LARGEST)
-FIX = 'write the value, set it by overrides, or name a function that composes the config, as in config = "module:make"'
-COMPOSE = (
-    'name a function of the project that does, as in config = "module:make": it returns '
-    'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'
-)
-_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
-"""A number with an exponent: to OmegaConf a float, to PyYAML a string if it lacks a point or the exponent's sign."""
-_MARKS = re.compile(
-    r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
-    re.MULTILINE,
-)
-"""Marks that only OmegaConf or hydra understands."""
-
-
-def resolve(
-    text: str, value: object, key_path: Sequence[str], file: str
-) -> tuple[object, Mapping[KeyPath, tuple[str, str]]]:
-    """Return an object with each ``${…}`` resolved, and the problem and the fix of each that cannot be, by its path.
-
-    :param text: the text of the file.
-    :param value: the object as it is written; a string if ``${…}`` is at the keys or above them.
-    :param key_path: the keys that lead to the object.
-    :raises Unusable: if the object itself is a ``${…}`` that is not resolved.
-    """
-    if not key_path and isinstance(value, dict):
-        value = {key: each for key, each in value.items() if key != "hydra"}  # how hydra itself runs
-    written = dict(_find_unresolved(value))
-    known: dict[KeyPath, object] = {}
-    unknown: dict[KeyPath, tuple[str, str]] = {}
-    asked = {"text": text, "paths": [[*key_path, *path] for path in written]}
+    waiting: list[tuple[Any, KeyPath]] = [(whole, ())]
+    seen: set[int] = set()
     try:
-        said = answer_of("pytest_bertsize.config.by_code", asked, None, ALLOWED) if written else {}
-    except Lost as lost:
-        said = {"why": str(lost)}
-    answers: Sequence[dict[str, Any]] = said.get("answers", [said] * len(written))
-    for path, answer in zip(written, answers, strict=True):
-        if "value" in answer:
-            known[path] = answer["value"]
-            continue
-        name = printable(".".join(path or key_path))
-        why = f"{name} is {printable(written[path])}, which OmegaConf does not resolve: {printable(str(answer['why']))}"
-        fix = f"{answer.get('first', '')}{FIX}"
-        if not path:
-            fail(file, why, fix)
-        unknown[*key_path, *path] = why, fix
-    return _put_values(value, known), unknown
+        while waiting:
+            node, path = waiting.pop()
+            if isinstance(node, dict | list) and id(node) not in seen:
+                seen.add(id(node))
+                for key in [*node] if isinstance(node, dict) else range(len(node)):
+                    below = (*path, str(key))
+                    waiting.append((resolve(node, key, below), below))
+    except RecursionError:
+        fail(file, "a chain of ${…} is too long", FIX)
 
 
-def _find_unresolved(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and the text of each string that has ``${…}`` or is ``???``."""
-    if isinstance(value, str) and ("${" in value or value == "???"):
-        yield path, value
-    elif isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _find_unresolved(inner, (*path, str(key)))
-
-
-def _put_values(value: object, known: Mapping[KeyPath, object], path: KeyPath = ()) -> object:
-    if path in known:
-        return known[path]
-    if isinstance(value, dict):
-        return {key: _put_values(inner, known, (*path, key)) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_put_values(inner, known, (*path, str(index))) for index, inner in enumerate(value)]
-    return value
+def _find_unresolved(value: object) -> str:
+    """Return the first ``${…}`` or ``???`` in a value, or ``""``."""
+    if isinstance(value, str):
+        return value if "${" in value or value == MISSING else ""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(_find_unresolved, inside)), "")

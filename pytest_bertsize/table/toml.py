@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from operator import getitem
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import tomli
 
-_STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'  # a multi-line string may end with two more quotes
     r"|'''(?:[^']|'(?!''))*+'{3,5}"
     r'|"(?:[^"\\]|\\.)*+"'
     r"|'[^']*+'"
     r"|\#[^\n]*+"
-    r"|[\[\]{}=,.\n]"
-    r"|[^\s\"'\#\[\]{}=,.]++",
+    r"|[\[\]{}\n]",
     re.DOTALL,
 )
-"""Tokens of a valid TOML file, without blanks."""
+"""The tokens of a valid TOML file that tell where a statement ends."""
+_STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -30,16 +29,15 @@ class CannotReplace(Exception):
     """The error for a value that cannot be replaced without a change of the text around it."""
 
 
-class _Layout(NamedTuple):
-    """The places of the keys and values of a file; of a list of tables, only the first table has places."""
+class _Statement(NamedTuple):
+    """A header, or a key with its value."""
 
-    document: dict[str, Any]
-    headers: dict[Path, int]
-    """Line of each table's header."""
-    lines: dict[Path, int]
-    """First line that defines each table or value."""
-    spans: dict[Path, tuple[int, int]]
-    """Start and end of each number or string."""
+    start: int
+    end: int
+    line: int
+    is_header: bool
+    table: Path
+    """The path of the table above the key; for a header, of the table that it opens."""
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
@@ -47,31 +45,27 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
     A table without a header, which dotted keys define, has the line of its first key.
     """
-    layout = _scan_layout(text)
-    node: Any = layout.document
-    found: Path = ()
-    for part in path:
-        while isinstance(node, list) and node:
-            node = node[0]
-        if not isinstance(node, dict) or part not in node:
-            break
-        node, found = node[part], (*found, part)
-    return layout.headers.get(found) or layout.lines.get(found)
+    places = _locate_keys(text)
+    known = (tuple(path[:depth]) for depth in range(len(path), 0, -1))
+    return next((places[each].line for each in known if each in places), None)
 
 
 def replace_values(text: str, values: Mapping[Path, str]) -> str:
     """Return ``text`` with new values, in the author's style: the same quotes, digits grouped or not.
 
     :param values: by path, the new value: a TOML number, or a string in double quotes.
-    :raises CannotReplace: if a path has no number or string in the text.
+    :raises CannotReplace: if a path has no value in the text.
     """
-    spans = _scan_layout(text).spans
-    for path in values:
-        if path not in spans:
+    import tomlkit
+
+    for path, value in values.items():
+        found = _locate_keys(text).get(path)
+        if found is None or found.is_header:
             raise CannotReplace(f"{'.'.join(path)} cannot be changed without changing the text around it")
-    for path in sorted(values, key=lambda path: spans[path], reverse=True):
-        start, end = spans[path]
-        text = text[:start] + _in_style(values[path], text[start:end]) + text[end:]
+        document = tomlkit.parse(text[found.start : found.end])
+        table: Any = reduce(getitem, path[len(found.table) : -1], cast("Any", document))
+        table[path[-1]] = tomlkit.value(_in_style(value, table[path[-1]].as_string()))
+        text = text[: found.start] + tomlkit.dumps(document) + text[found.end :]
     return text
 
 
@@ -123,82 +117,41 @@ def _in_style(value: str, old: str) -> str:
 
 
 @lru_cache(4)
-def _scan_layout(text: str) -> _Layout:
-    """Scan a file once: a table may have thousands of keys, each with a mistake to locate."""
-    layout = _Layout({}, {}, {}, {})
+def _locate_keys(text: str) -> Mapping[Path, _Statement]:
+    """Return the header of each table, else the first statement that defines it, and the statement of each value.
+
+    Of a list of tables, only the first table has places.
+    """
     try:
-        layout.document.update(tomli.loads(text))
+        tomli.loads(text)
     except (ValueError, RecursionError):
-        return layout
-    scan, line = _Scan(layout), 1
-    for token in _TOKEN.finditer(text):
+        return {}
+    found: dict[Path, _Statement] = {}
+    table: Path = ()
+    start, line, depth = 0, 1, 0
+    for token in _TOKEN.finditer(f"{text}\n"):
         mark = token[0]
-        if mark == "\n" and not scan.brackets:
-            scan.is_value, scan.key = False, []
-        elif mark[0] not in "#\n":
-            if scan.is_value:
-                scan.read_value(mark, token.span())
-            else:
-                scan.read_key(mark, line)
-        line += mark.count("\n")
-    return layout
+        depth += (mark in "[{") - (mark in "]}")
+        if mark != "\n" or depth:
+            continue
+        written = text[start : token.end()]
+        paths = [*_list_paths(tomli.loads(written))]
+        is_header = written.lstrip().startswith("[")
+        if is_header:
+            table = paths[-1]
+        statement = _Statement(start, token.end(), line, is_header, table)
+        for each in paths:
+            path = each if is_header else (*table, *each)
+            if path not in found or (is_header and path == table != found[path].table):
+                found[path] = statement
+        start, line = token.end(), line + written.count("\n")
+    return found
 
 
-class _Scan:
-    def __init__(self, layout: _Layout) -> None:
-        self.layout = layout
-        self.table: Path = ()
-        self.key: list[str] = []
-        self.line = 1
-        """Line of the current key."""
-        self.is_value = False
-        self.owner: Path | None = None
-        """Path of the current value; ``None`` after the first item of a list."""
-        self.brackets: list[tuple[str, Path | None]] = []
-        """Open brackets, each with the path of its value."""
-
-    def read_key(self, mark: str, line: int) -> None:
-        if mark == "]" and self.key:
-            self.table, self.key = tuple(self.key), []
-            self.layout.headers.setdefault(self.table, self.line)
-            self._note_line(self.table)
-        elif mark == "=":
-            inside = self.brackets[-1][1] if self.brackets else self.table
-            self.owner = None if inside is None else (*inside, *self.key)
-            self.key, self.is_value = [], True
-            if self.owner in self.layout.spans:  # a later table of a list
-                self.owner = None
-            elif self.owner:
-                self._note_line(self.owner)
-        elif mark == "}":
-            self.brackets.pop()
-            self.is_value = True
-        elif mark not in "[.,":
-            self.line = self.line if self.key else line
-            self.key.append(_unquote_key(mark))
-
-    def read_value(self, mark: str, span: tuple[int, int]) -> None:
-        if mark in "[{":
-            self.brackets.append((mark, self.owner))
-            self.is_value = mark == "["
-        elif mark in "]}":
-            self.brackets.pop()
-        elif mark == ",":
-            self.is_value, self.owner = self.brackets[-1][0] == "[", None
-        elif self.owner and not (self.brackets and self.brackets[-1][0] == "["):
-            start, _ = self.layout.spans.get(self.owner, span)
-            self.layout.spans[self.owner] = start, span[1]
-
-    def _note_line(self, path: Path) -> None:
-        for depth in range(len(path), 0, -1):
-            if self.layout.lines.setdefault(path[:depth], self.line) != self.line:
-                break  # the tables above it already have a line
-
-
-def _unquote_key(key: str) -> str:
-    if key[0] == '"' and "\\" in key:
-        return next(iter(tomli.loads(f"{key} = 0")))
-    return key[1:-1] if key[0] in "\"'" else key
+def _list_paths(value: object, above: Path = ()) -> Iterator[Path]:
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield (*above, key)
+        yield from _list_paths(inner, (*above, key))
 
 
 # writing

@@ -191,7 +191,7 @@ def test_what_is_not_plain_is_told_where_it_is_read(root: Path) -> None:
     """A training script's constants have paths and devices beside the sizes."""
     config = made(root, CONSTANTS, "pkg.cfg:MIXED")
     assert config.data["hidden_size"] == 768
-    assert [*config.unknown] == [("log",), ("model",)]
+    assert [*config.unknown] == ["log", "model"]
     assert config.why_unknown("log") == (f"log{NO_JSON}a pathlib.PosixPath is not plain data", PLAIN)
     assert config.why_unknown("model") == (f"model{NO_JSON}an object is not plain data", PLAIN)
     assert config.why_unknown("hidden_size") is None

@@ -30,7 +30,7 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import PARAMETERS, parse_count, restated
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.model import ADAPTER, NAMES
+from pytest_bertsize.table.model import ADAPTER, NAMES, YAML
 from pytest_bertsize.table.toml import quoted
 from pytest_bertsize.wording import listed, printable
 
@@ -189,7 +189,7 @@ class Proposal:
         if name == MODULES:
             self._read_modules(file, content)
             return
-        parse = yaml.parse if file.lower().endswith(yaml.SUFFIXES) else parse_json
+        parse = yaml.parse if file.lower().endswith(YAML) else parse_json
         try:
             data = parse(content, printable(file), "").data
         except Unusable as unusable:
