@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 REMEMBER = "--bert-budget-cache=remembered"
 IMPORT_LIBRARY = f"from transformers import {ARCHITECTURE}"
 
-FLOOR = f"import gc, os; gc.disable(); {IMPORT_LIBRARY}; os._exit(0)"
+FLOOR = "import gc, os; gc.disable(); {}; os._exit(0)"
 """What no honest build can be faster than: the import, the collector paused and nothing tidied up."""
+QUICK = "import json"
+"""What stands for the import of the library and of torch at reduced size, where no ratio means anything."""
 MOST = {
     "check 1": 0.70,
     f"no-build {growth.USUAL.most}": 0.20,
@@ -57,17 +59,18 @@ def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> tupl
         remember = partial(run, *GATE, REMEMBER, folder=project)  # so that it is remembered below
         several = [remember, *_gates(samples, project, str(sizes.most))]
     (folder / "empty").mkdir()
-    library = partial(_run, samples, REFERENCE, "-c", IMPORT_LIBRARY)
+    imported, torch = (QUICK, QUICK) if quick else (IMPORT_LIBRARY, "import torch")
+    library = partial(_run, samples, REFERENCE, "-c", imported)
     again: Probes = [] if quick else [library]
     each_round: Probes = [
         library,
-        partial(_run, samples, "floor", "-c", FLOOR),
+        partial(_run, samples, "floor", "-c", FLOOR.format(imported)),
         partial(_bare_pytest, samples, folder / "empty"),
         *_gates(samples, one, "1"),
     ]
     once: Probes = [
         *again,
-        partial(_run, samples, "torch", "-c", "import torch"),
+        partial(_run, samples, "torch", "-c", torch),
         *several,
         *again,
         partial(peers.measure_peers, samples, _config_alone(folder), quick=quick),
@@ -210,7 +213,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         samples = measured(Path(folder), sizes, rounds, quick=given.quick)
     found = tables(samples, sizes)
-    reduced = ", at reduced size: these ratios mean nothing" if given.quick else ""
+    reduced = f", at reduced size: these ratios mean nothing, {QUICK} is what is imported" if given.quick else ""
     imports = f"{REFERENCE} seconds"
     noise = f"its slowest import of the class took {samples.spread(imports):.0%} longer than its fastest"
     print(f"{surroundings()}; medians of {rounds} round{'s' if rounds > 1 else ''}{reduced}; {noise}", end="\n\n")

@@ -183,7 +183,7 @@ def test_bad_options(case: Case, pytester: pytest.Pytester, warm: Warm, tiny: di
 @_parametrized("surroundings")
 def test_bad_surroundings(case: Case, pytester: pytest.Pytester, warm: Warm, tiny: dict[str, Any]) -> None:
     """A helper is a process that surroundings may reach, but for those that are workers of xdist alone."""
-    are_workers = "-n2" in case.args and not case.env
+    are_workers = "-n2" in case.args and case.env.keys() <= {"CI"}
     assert exit_status(case, pytester, warm if are_workers else None, tiny) == case.exit
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import without_others
-from tests.support.runs_beside import GATE, LAYERS, NO_BUILD, Told, alone, inside, is_as_alone, lay, written
+from tests.support.runs_beside import GATE, LAYERS, NO_BUILD, Told, alone, inside, is_as_alone, lay
 
 if TYPE_CHECKING:
     from tests.support.warm_helper import Warm
@@ -102,16 +100,6 @@ def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the
     told = inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, "-k", "not plain")
     assert told.status == pytest.ExitCode.TESTS_FAILED
     assert json.loads(told.report)["not_checked"] == ["plain"]
-
-
-def test_no_warning_is_ours(pytester: pytest.Pytester, full: Full) -> None:
-    verdict = "fails"
-    lay(verdict)
-    line = [sys.executable, "-W", "error:::pytest_bertsize", "-m", "pytest", "-W", "error", *GATE]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    told = Told(done.returncode, written(), done.stdout + done.stderr)
-    is_as_alone(told, full(verdict), verdict)
-    assert "Warning" not in told.text
 
 
 def test_a_marker_is_known_where_markers_have_to_be(pytester: pytest.Pytester) -> None:
