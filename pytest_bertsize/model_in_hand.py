@@ -1,13 +1,12 @@
-"""``check_model``: check a model that exists already, in a test or in the script that trains it."""
+"""``check_model``: check a model that exists already, in a test or in the script that trains it; build nothing."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -19,9 +18,10 @@ from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.release import Unsupported, read_version
+from pytest_bertsize.review.check import Accepted, conclude, place_findings
 from pytest_bertsize.review.examine import Subject, examine
-from pytest_bertsize.review.in_hand import DECLARE, conclude_in_hand, name_run, note_unchecked, without_unchecked
-from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.review.review import Review
+from pytest_bertsize.table.limits import Budget, Flops, Growth, Limit
 from pytest_bertsize.table.model import MOST_MEMORY, Build, Model
 from pytest_bertsize.table.settings import (
     NothingDeclared,
@@ -33,19 +33,32 @@ from pytest_bertsize.table.settings import (
     load,
     tighten,
 )
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.child.in_hand import InHand
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.review.review import Review
 
 TABLE = "pyproject.toml"
 BY = "check_model"
 EXAMPLE = 'check_model(model, "NAME")'
 NO_TABLE = Settings(Path(), "", {})
+BUILDS = "pytest --bert-budget builds the model and checks it"
+DECLARE = (
+    "declare it in a table with its modules (bertsize init) and pass that table's name, or check only limits: "
+    "closed_form=False"
+)
+TIE = (
+    "tie what the class ties and nothing else (model.tie_weights(), or tie_word_embeddings = false), or declare the "
+    "function that makes this model as factory, with tied = { … }"
+)
+CHANGED = "the model was changed after it was made, or it was made from another config"
+OPTIONS = "; or with other options ({}): write options in its table, or pass options to check_model"
+MOST_NAMED = 5  # the most options that one message names
+Limits = Mapping[str, object]
 
 
 def check_model(
@@ -82,17 +95,19 @@ def check_model(
         held = take_in_hand(model)
         if CALLED and name is not None:
             CALLED[-1].take(name, held.module)
-        if name is not None or table is not None:
-            _refuse_beside_table(is_given=options is not None or not closed_form)
-            found = _hold_to_table(held, name, table, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
+        place = _find_place(sys._getframe(1))  # noqa: SLF001
+        if name is None and table is None:
+            found = _hold_alone(held, _declare(held, options or {}, closed_form=closed_form), place, limits)
         else:
-            alone = _declare(held, options or {}, closed_form=closed_form)
-            found = _hold_alone(held, alone, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
+            if options is not None or not closed_form:
+                only = "options and closed_form are for a model that no table declares: write them in the table"
+                raise SettingsError(f"{BY}: {only}, or name no table")  # noqa: TRY301
+            found = _hold_to_table(held, name, table, place, limits)
     except (SettingsError, Unsupported) as error:
         if not CALLED:
             raise ValueError(str(error)) from None
         unknown = Subject(_declare(held, {}, closed_form=True), NO_TABLE)  # for the run, which reports its own finding
-        found = conclude_in_hand(unknown, Finding("config-invalid", str(error)), held, (), None)
+        found = _conclude(unknown, Finding("config-invalid", str(error)), held, ())
     except NoModule as error:
         raise TypeError(str(error)) from None
     if found.verdict == "failed" and not CALLED:
@@ -104,20 +119,11 @@ def check_model(
     return found
 
 
-class Place(NamedTuple):
-    """The line that calls ``check_model``."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {BY}"
-
-
-def _find_place(frame: FrameType) -> Place:
+def _find_place(frame: FrameType) -> tuple[str, int]:
+    """Return file and line of the call."""
     file = frame.f_code.co_filename
     relative = os.path.relpath(file) if os.path.isabs(file) else file  # noqa: PTH117
-    return Place(printable(file if relative.startswith("..") else relative), frame.f_lineno)
+    return printable(file if relative.startswith("..") else relative), frame.f_lineno
 
 
 def _read_registry(settings: Settings) -> Registry:
@@ -136,30 +142,22 @@ def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
 # a model that a table declares
 
 
-def _refuse_beside_table(*, is_given: bool) -> None:
-    if is_given:
-        only = "options and closed_form are for a model that no table declares: write them in the table"
-        raise SettingsError(f"{BY}: {only}, or name no table")
-
-
 def _hold_to_table(
-    held: InHand,
-    name: str | None,
-    table: str | os.PathLike[str] | None,
-    place: Place,
-    limits: Mapping[str, object],
+    held: InHand, name: str | None, table: str | os.PathLike[str] | None, place: tuple[str, int], limits: Limits
 ) -> Review:
     settings = _find_table() if table is None else load(Path(table, TABLE) if Path(table).is_dir() else Path(table))
     settings = replace(settings, interpreter=None)  # this one has built the model
-    model = settings.models[find_declared(name, settings, str(place), EXAMPLE)]
-    written = limits_from(limits, file=place.file, line=place.line, by=BY)
-    extra = tuple(tighten(limit, model, settings, str(place), f"a limit of {BY}") for limit in written)
+    (file, line), at = place, f"{place[0]}:{place[1]}: {BY}"
+    model = settings.models[find_declared(name, settings, at, EXAMPLE)]
+    written = limits_from(limits, file=file, line=line, by=BY)
+    extra = tuple(tighten(limit, model, settings, at, f"a limit of {BY}") for limit in written)
     registry, lock = _read_registry(settings), read_lock(settings)
-    built = _list_adapted(held, model) or _list_tensors(held, own=model.factory is not None)
+    built = _check_adapter(held, model) or _list_tensors(held, own=model.factory is not None)
+    kept = tuple(each for each in model.limits if not isinstance(each.measure, Flops | Growth))
+    checked = model.replace(checkpoint=None, budget=model.budget._replace(limits=kept, passes_already_over=False))
     of_build = built if isinstance(built, Built) and model.has_config_of_build else None
-    subject = examine(without_unchecked(model), settings, registry, built=of_build)
-    found = note_unchecked(conclude_in_hand(subject, built, held, extra, lock), model)
-    return name_run(found, run) if model.init_command and (run := _read_run(model.command)) else found
+    found = _conclude(examine(checked, settings, registry, built=of_build), built, held, extra, lock)
+    return place_findings(found.with_findings(*_list_unchecked(model)))
 
 
 def _find_table() -> Settings:
@@ -173,15 +171,7 @@ def _find_table() -> Settings:
     raise SettingsError(f'{BY}: {message}: write table="path/to/{TABLE}"')
 
 
-def _read_run(command: tuple[str, ...]) -> str:
-    """Return this process's command if it runs the script of ``command`` with other arguments, else ``""``."""
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
-    size = 1 + bool(main)
-    return shlex.join(("python", *words)) if words[:size] == command[:size] and words != command else ""
-
-
-def _list_adapted(held: InHand, model: Model) -> Finding | None:
+def _check_adapter(held: InHand, model: Model) -> Finding | None:
     """Return a finding if a model has an adapter and its table declares none, or the other way round.
 
     A factory's model without a closed form may have an adapter that its table does not declare.
@@ -195,6 +185,23 @@ def _list_adapted(held: InHand, model: Model) -> Finding | None:
         fix = "call check_model with what get_peft_model returns"
         return Finding("config-invalid", message, fix, table_key=("adapter",))
     return None
+
+
+def _list_unchecked(model: Model) -> Iterator[Finding]:
+    """Yield a warning for each check that the table declares, and that only a run with a build or a base makes."""
+    for limit in model.limits:
+        if isinstance(limit.measure, Flops):
+            message = "budget.flops is not checked here: it needs a forward pass of a model built for it"
+            yield limit.make_finding("not-compared", message, BUILDS, "warning")
+        elif isinstance(limit.measure, Growth):
+            message = f"budget.{limit.component} is not checked here: there is no base"
+            yield limit.make_finding("not-compared", message, "pytest --bert-budget-base REV checks it", "warning")
+    if model.budget.passes_already_over:
+        message = "budget.already_over does not apply here: there is no base in which a limit was already exceeded"
+        yield Finding("not-compared", message, "", "warning", table_key=("budget", "already_over"))
+    if model.checkpoint:
+        message = f"its checkpoint {printable(model.checkpoint)} is not compared here"
+        yield Finding("checkpoint-differs", message, BUILDS, "warning", table_key=("checkpoint",))
 
 
 # a model that no table declares
@@ -214,37 +221,75 @@ def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) ->
     )
 
 
-def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, object]) -> Review:
-    extra = limits_from(limits, file=place.file, line=place.line, by=BY)
+def _hold_alone(held: InHand, model: Model, place: tuple[str, int], limits: Limits) -> Review:
+    file, line = place
+    extra = limits_from(limits, file=file, line=line, by=BY)
     if not model.closed_form and not extra:
         missing = 'leaves nothing to compare with: write a limit, as in total="110M"'
-        raise SettingsError(f"{place}: closed_form=False {missing}")
+        raise SettingsError(f"{file}:{line}: {BY}: closed_form=False {missing}")
     registry, subject = _read_registry(NO_TABLE), Subject(model, NO_TABLE, architecture=held.kind)
-    built: Built | Finding
     if model.closed_form and held.adapter:
         message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
         fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
-        built = Finding("config-invalid", message, fix)
-    else:
-        built = _list_tensors(held)
-    if isinstance(built, Built):
-        itself = next((each for each in built.finished if not each.path), None)
-        if not model.closed_form:
-            subject = examine(model.replace(family=itself.family if itself else None), NO_TABLE, registry)
-            if held.adapter:  # no closed form covers it
-                notes = tuple(each for each in subject.findings if each.severity != "warning")
-                subject = replace(subject, findings=notes)
-        elif itself is None:
-            built = _miss_closed_form(held)
-        else:
-            names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
-            known = next((name for name in names if registry.find(itself.family, name)), held.kind)
-            subject = examine(model.replace(architecture=known), NO_TABLE, registry, built=built)
-            if any(each.kind == "unknown-closed-form" for each in subject.errors):
-                subject = replace(subject, findings=(_miss_closed_form(held),))
-    return conclude_in_hand(subject, built, held, extra, None)
+        return _conclude(subject, Finding("config-invalid", message, fix), held, extra)
+    built = _list_tensors(held)
+    if isinstance(built, Finding):
+        return _conclude(subject, built, held, extra)
+    family = next((each.family for each in built.finished if not each.path), None)
+    if not model.closed_form:
+        subject = examine(model.replace(family=family), NO_TABLE, registry)
+        if held.adapter:  # no closed form covers it
+            subject = replace(subject, findings=tuple(each for each in subject.findings if each.severity != "warning"))
+        return _conclude(subject, built, held, extra)
+    names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
+    if family is not None:
+        known = next((name for name in names if registry.find(family, name)), held.kind)
+        subject = examine(model.replace(architecture=known), NO_TABLE, registry, built=built)
+    if family is None or any(each.kind == "unknown-closed-form" for each in subject.errors):
+        fix = DECLARE
+        if held.backbones:
+            fix = f"check the library's model in it, as in check_model(model.{held.backbones[0]}), or {DECLARE}"
+        message = f"there is no closed form for {printable(held.kind)}"
+        missing_form = Finding("unknown-closed-form", message, fix)
+        return _conclude(replace(subject, findings=()), missing_form, held, extra)
+    return _conclude(subject, built, held, extra)
 
 
-def _miss_closed_form(held: InHand) -> Finding:
-    inner = f"check the library's model in it, as in check_model(model.{held.backbones[0]}), or " * bool(held.backbones)
-    return Finding("unknown-closed-form", f"there is no closed form for {printable(held.kind)}", f"{inner}{DECLARE}")
+# the review
+
+
+def _conclude(
+    subject: Subject, built: Built | Finding, held: InHand, extra: tuple[Limit, ...], lock: Lock | None = None
+) -> Review:
+    """Compare a module with closed form, budget and lock.
+
+    :param built: the module's inventory, or the finding that says why there is none.
+    :param extra: limits in addition to the table's.
+    """
+    if isinstance(built, Finding):
+        found = Review(subject, (*subject.model.limits, *extra), (built, *subject.findings), in_hand=held.module)
+        return place_findings(found)
+    found = conclude(subject, built if subject.request else None, extra, Accepted(lock=lock), held.module)
+    if subject.model.factory is not None:
+        return found
+    fixes, findings = {"off-closed-form": _explain_difference(subject, held), "untied": TIE}, []
+    for each in found.findings:  # with fixes for the code that made the model
+        findings.append(each._replace(fix=fixes.get(each.kind, each.fix)))
+        if each.kind == "off-closed-form":  # one cause for all components
+            fixes["off-closed-form"] = ""
+    return replace(found, findings=(*findings,))
+
+
+def _explain_difference(subject: Subject, held: InHand) -> str:
+    """Return the probable cause of a difference from the closed form, and its fix."""
+    form, model = subject.form, subject.model
+    if form is None or held.kind == form.architecture.name:
+        options = listed(list(subject.derivation.options if subject.derivation else ()), MOST_NAMED)
+        return f"{CHANGED}{OPTIONS.format(options) if options else ''}"
+    if not model.table_key:
+        return f"{held.kind} is a class of your own: {DECLARE}"
+    what = f"the model is of the class {held.kind}, and the table declares {form.architecture.name}"
+    write = f'write architecture = "{held.kind}"'
+    if held.is_own:
+        write = "declare the function that makes this one as factory"
+    return f"{what}: pass one of that class, or {write}"

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 Verb = Literal["update", "tighten"]
-MOST_NAMED = 10
-"""The most models that one line names."""
+MOST_NAMED = 10  # the most models that one line names
 _NOTHING: Mapping[Verb, str] = {
     "update": "no limit that can be raised is exceeded, and none was raised",
     "tighten": "no checked budget can be lowered without more digits, and none was lowered",
@@ -44,7 +43,7 @@ WHY = 'give a reason before you commit, because a run with a base needs one: ber
 
 
 class Refused(Struct, frozen=True):
-    """A limit that the run does not change, and why."""
+    """A limit that stays as it is, and why."""
 
     model: str
     component: str
@@ -56,14 +55,11 @@ class BudgetChanges(Struct, frozen=True):
 
     model: str
     changes: list[Change] = []
-    """The limits that the run changes."""
     refused: list[Refused] = []
     asks_why: bool = False
     """True if a run with a base requires a reason: a limit is raised, was loosened by hand, or cannot be compared."""
-    block: str | None = None
-    """The model's block of the lock; ``""`` if the model fails, ``None`` if the run writes no lock."""
-    before: dict[str, Any] | None = None
-    """The model's report with its budget before these changes."""
+    block: str | None = None  # the model's block of the lock; "" if the model fails, None if the run writes no lock
+    before: dict[str, Any] | None = None  # the model's report with its budget before these changes
 
 
 # the changes of one model
@@ -74,52 +70,43 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
 
     :param shared: whether the same table declares other models.
     """
-    broken = [finding for finding in review.errors if finding.kind in BROKEN]
-    unexplained = [finding for finding in review.errors if finding.asks_why]
-    settled = (*broken, *unexplained)
-    others = [finding for finding in review.errors if finding not in settled and finding.kind != "over-growth"]
-    if not broken:
-        return BudgetChanges(review.name, asks_why=bool(unexplained) and not others)
-    if others:
-        command = review.subject.model.init_command
-        meant = f" (if it is intended, by {command} --write)" if command else ""
-        why = f"the model has another error ({others[0].kind}), which you must fix first{meant}"
-        return BudgetChanges(
-            review.name, [], [Refused(review.name, finding.component or "", why) for finding in broken]
-        )
+    others = [each for each in review.errors if each.kind not in {*BROKEN, "over-growth"} and not each.asks_why]
+    is_unexplained = any(each.asks_why for each in review.errors)
     limits = {limit.table_key: limit for limit in review.budget}
     changes, refused = [], []
-    for finding in broken:
+    for finding in (each for each in review.errors if each.kind in BROKEN):
         limit = limits[finding.table_key]
         bound = limit.bound(finding.kind)
-        if limit.written_at(bound) in NAMED:
+        if others:
+            command = review.subject.model.init_command
+            meant = f" (if it is intended, by {command} --write)" if command else ""
+            why = f"the model has another error ({others[0].kind}), which you must fix first{meant}"
+        elif limit.written_at(bound) in NAMED:
             why = f"{limit.written_at(bound)!r} is a limit of the service, not of the project"
-            refused.append(Refused(review.name, limit.component, why))
         elif bound == "exact" and shared:
             why = "several models share this exact limit, so one of them cannot change it"
-            refused.append(Refused(review.name, limit.component, why))
         else:
             changes.append(_change_limit(review.name, limit, bound, finding.actual or 0))
-    return BudgetChanges(review.name, changes, refused, bool(changes or unexplained))
+            continue
+        refused.append(Refused(review.name, limit.component, why))
+    asks_why = bool(changes) or (is_unexplained and not others)
+    return BudgetChanges(review.name, changes, refused, asks_why)
 
 
 def lower_limits(review: Review) -> BudgetChanges:
     """Return, for each limit that may be lowered, the value with which the model just passes, in the limit's style."""
-    lowerable = [
-        limit
-        for limit in review.budget
-        if limit.table_key is not None and limit.maximum is not None and not isinstance(limit.measure, Growth)
-        if limit.written_at("max") not in NAMED
-    ]
-    if review.verdict == "failed" or review.held is None:
-        refused = [Refused(review.name, each.component, "its model fails") for each in lowerable]
-        return BudgetChanges(review.name, [], refused)
-    changes = []
-    for limit in lowerable:
-        measured = review.find_measured(limit.component)
-        count = measured.actual if measured else review.held.count_of(limit.component)
-        changes.append(_change_limit(review.name, limit, "max", count))
-    return BudgetChanges(review.name, changes)
+    changes, refused, held = [], [], review.held
+    for limit in review.budget:
+        is_growth = isinstance(limit.measure, Growth)
+        if limit.table_key is None or limit.maximum is None or is_growth or limit.written_at("max") in NAMED:
+            continue
+        if review.verdict == "failed" or held is None:
+            refused.append(Refused(review.name, limit.component, "its model fails"))
+        else:
+            measured = review.find_measured(limit.component)
+            count = measured.actual if measured else held.count_of(limit.component)
+            changes.append(_change_limit(review.name, limit, "max", count))
+    return BudgetChanges(review.name, changes, refused)
 
 
 def _change_limit(model: str, limit: Limit, bound: str, count: int) -> Change:
@@ -139,9 +126,8 @@ def check_reason(written: str | None, option: str) -> str:
     if written is None:
         return ""
     if not visible(written) or written != printable(written):
-        raise SettingsError(
-            f"{option}={shown(written)}: a reason must be visible text of one line: write, for example, 'ADR-12: wider'"
-        )
+        must = "a reason must be visible text of one line: write, for example, 'ADR-12: wider'"
+        raise SettingsError(f"{option}={shown(written)}: {must}")
     return written
 
 
@@ -175,9 +161,7 @@ class Writer:
         :param reason: the reason for raising budgets, or ``""``.
         """
         self.settings = settings  # the current file, with the changes after it is written
-        self.verb = verb
-        self.lock = lock
-        self.reason = reason
+        self.verb, self.lock, self.reason = verb, lock, reason
         self.problem = ""
         self.done: list[Change] = []
         self._read = settings
@@ -198,14 +182,15 @@ class Writer:
         """Write everything, unless the run was interrupted."""
         asked = [change for each in self._asked.values() for change in each.changes]
         files: list[tuple[Path, str | None, str]] = []
-        after, locked = self.settings, None
+        after, locked = self.settings, list[str]()
         try:
             changes = raised(asked) if self.verb == "update" else lowered(asked, self.settings)
             if changes or self._explained:
                 after = settings_after(self.settings, changes, self._explained)
                 files.append((self.settings.path, self.settings.text, after.text))
-            if self.lock and self.verb == "update" and (locked := self._change_lock(self.lock)):
-                files.append((self.settings.root / self.lock.file, self.lock.text, locked[0]))
+            if self.lock and self.verb == "update":
+                text, locked = self._change_lock(self.lock)
+                files += [(self.settings.root / self.lock.file, self.lock.text, text)] if locked else []
             if files and is_broken_off:
                 self.problem = f"{files[0][0]}: the run was interrupted, and nothing was changed"
                 return
@@ -213,18 +198,16 @@ class Writer:
         except SettingsError as error:  # a class may have names that a lock cannot
             self.problem = str(error)
         else:
-            self.settings, self.done, self._locked = after, changes, locked[1] if locked else []
+            self.settings, self.done, self._locked = after, changes, locked
 
-    def _change_lock(self, lock: Lock) -> tuple[str, list[str]] | None:
-        """Return the new text of the lock and the names of the changed models; ``None`` if the lock stays as it is."""
+    def _change_lock(self, lock: Lock) -> tuple[str, list[str]]:
+        """Return the new text of the lock, and the names of the changed models, none if the lock stays as it is."""
         now = parse_lock("".join((HEAD, *(each.block or "" for each in self._asked.values()))), lock.file)
         models = merge_accepted(lock.models, now, self._read.names)
         text = render_lock(models)
-        if text == lock.text or not models:
-            return None
         changed = sorted(name for name in models if models[name] is not lock.models.get(name))
         left = (f"{printable(name)} (removed)" for name in lock.models if name not in models)
-        return text, [*map(printable, changed), *left]
+        return text, [] if text == lock.text or not models else [*map(printable, changed), *left]
 
     def list_lines(self) -> Iterator[Line]:
         """Yield a line for each change, for the reason, for the lock, and for each failing limit that stays."""

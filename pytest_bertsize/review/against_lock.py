@@ -23,49 +23,31 @@ class AgainstLock(Struct, frozen=True):
     """The differences of a model from its lock."""
 
     file: str
-    is_there: bool
-    """True if the lock has the model."""
+    is_there: bool  # True if the lock has the model
     changes: tuple[Difference, ...] = ()
-    why: str = ""
-    """The probable cause of the differences, in words."""
+    why: str = ""  # the probable cause of the differences
 
 
 def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     """Add to a review the differences of the model from the lock."""
-    before = lock.models.get(found.name)
-    is_other = before is None
-    if before is None:
-        against = AgainstLock(lock.file, is_there=False)
-    else:
+    model, before = found.subject.model, lock.models.get(found.name)
+    against, is_other = AgainstLock(lock.file, is_there=before is not None), before is None
+    if before:
         changes = compare_inventories(Inventory(before.tensors), Inventory(now.tensors))
+        sizes = _list_other_sizes(before, now) if model.has_config_of_build else []
         if found.unbuilt:  # a class of the project and its closed form may name one tensor differently often
             changes = [each for each in changes if not each.is_name_alone]
-        has_own_sizes = found.subject.model.has_config_of_build
-        is_other = bool(changes or (has_own_sizes and _list_other_sizes(before, now)))
-        is_stale = is_other or (has_own_sizes and before.config != now.config)
+        is_other = bool(changes or sizes)
+        is_stale = is_other or (model.has_config_of_build and before.config != now.config)
         why = _explain(before, now, in_hand=found.in_hand is not None) if is_stale and not found.unbuilt else ""
-        against = AgainstLock(lock.file, is_there=True, changes=(*changes,), why=why)
+        against = replace(against, changes=(*changes,), why=why)
     found = replace(found, locked=against)
-    if against.is_there and not (against.changes or against.why):
+    if before and not (against.changes or against.why):
         return found
-    model = found.subject.model
     is_counted_by_lock = not model.closed_form or model.has_config_of_build  # at the base
     has_growth = is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
-    is_error = is_other and (lock.strict or model.lock or has_growth)
-    finding = _make_finding(against, found, lock, "error" if is_error else "note")
-    if against.changes and found.is_off_closed_form:
-        by_hand = f"if that is intended, write its table first, then {ANEW}"
-        finding = finding._replace(fix="" if model.init_command else by_hand)
-    return found.with_findings(finding)
-
-
-def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
-    """Describe changed sizes whose keys are in ``before`` and ``now``: releases of transformers have different keys."""
-    return [
-        f"{printable(key)} was {shown(before.sizes[key])} and is {shown(now.sizes[key])}"
-        for key in before.sizes
-        if key in now.sizes and before.sizes[key] != now.sizes[key]
-    ]
+    severity: Severity = "error" if is_other and (lock.strict or model.lock or has_growth) else "note"
+    return found.with_findings(_make_finding(against, found, lock, severity))
 
 
 def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Severity) -> Finding:
@@ -76,16 +58,27 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     if not against.is_there:
         message = f"{file} does not have this model"
         return Finding("differs-from-lock", message, f"add it: {ANEW}", severity, file=lock.file)
-    line = line_in_toml(lock.text, ("models", found.name))
     differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ")
+    message = f"it differs from {file}: {differences}{f' ({against.why})' if against.why else ''}"
     fix = f"if that is intended, accept it: {ANEW}"
     if found.in_hand is not None:  # no run builds it
         fix = f"if that is intended, make the table build it too (its config, kwargs or code), and accept it: {ANEW}"
-    why = f" ({against.why})" if against.why else ""
-    message = f"it differs from {file}: {differences}{why}"
     if not against.changes:
         message = f"no tensor differs from {file}, but {against.why}"
+    elif found.is_off_closed_form:  # a finding that has the command, if a command writes the table
+        by_hand = f"if that is intended, write its table first, then {ANEW}"
+        fix = "" if found.subject.model.init_command else by_hand
+    line = line_in_toml(lock.text, ("models", found.name))
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
+
+
+def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
+    """Describe changed sizes whose keys are in ``before`` and ``now``: releases of transformers have different keys."""
+    return [
+        f"{printable(key)} was {shown(before.sizes[key])} and is {shown(now.sizes[key])}"
+        for key in before.sizes
+        if key in now.sizes and before.sizes[key] != now.sizes[key]
+    ]
 
 
 def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.lock import ANEW
-from pytest_bertsize.builder.messages import Answered, Buffer, Built, ConfigSaid, Finished, Hidden
 from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
@@ -16,6 +15,7 @@ from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.builder.messages import Answered, Buffer, Built, ConfigSaid, Finished, Hidden
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LARGE_BUFFERS = 100
 """Buffers are large if they hold more numbers than a hundredth of the parameters."""
 REGISTER = "assign each to self in the constructor: a tensor as a Parameter, modules in a ModuleList or ModuleDict"
-MOST_NAMED = 5
-"""The most names in one message."""
+MOST_NAMED = 5  # the most names in one message
+_ABSENT = object()
 
 
 def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
@@ -52,21 +52,28 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
     for key, assumed in values.assumed.items():
         if key in library.said and not _is_same(assumed, library.said[key]):
             otherwise = f"reads {_show_value(library.said[key])}"
-        elif key not in library.said and is_off and not _is_none_of_it(assumed):
+        elif key not in library.said and is_off and not _is_same(assumed, None):
             otherwise = "has no such key unless the file sets it"
         else:
             continue
         path = tuple(key.split("."))
+        inside: object = values.for_build
+        for each in path:
+            inside = inside.get(each, _ABSENT) if isinstance(inside, dict) else _ABSENT
         message = f"the closed form assumes {printable(key)} {_show_value(assumed)}, {library.by} {otherwise}"
-        if _is_written(values.for_build, path):
+        fix, line = f"write {shown(path[-1])} with the value that you mean", None
+        if inside is not _ABSENT:
             fix, line = "report it: the library ignores the value in the file", config.line(*path)
-        else:
-            fix, line = f"write {shown(path[-1])} with the value that you mean", None
         yield Finding("read-otherwise", message, fix, file=config.file, line=line)
     for key in library.read:  # a key of the file that is not passed on
         message = f"{library.by} reads {printable(key)}, a key that the closed form does not know"
         fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
         yield Finding("read-otherwise", message, fix, file=config.file, line=config.line(*key.split(".")))
+
+
+def list_prefixes(model: Model) -> dict[str, str]:
+    """Return the prefix of each backbone's keys, by the backbone's path in the model; one backbone's have none."""
+    return {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
 
 
 def find_other_configs(
@@ -76,53 +83,33 @@ def find_other_configs(
 
     Another number of labels in a class of the project is no finding.
     """
-    backbones = {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
-    for each in (each for each in finished if each.path in backbones):
-        place = backbones[each.path]
+    prefixes = list_prefixes(model)
+    for each in (each for each in finished if each.path in prefixes):
         for key, assumed in values.assumed.items():
-            own = key.removeprefix(place)
-            if (
-                not key.startswith(place)
-                or own not in each.config
-                or (model.factory and own == "num_labels")
-                or _is_same(assumed, each.config[own])
-            ):
-                continue
-            there = f"{_show_value(each.config[own])} in the config of the finished {each.architecture}"
-            message = f"{printable(key)} is {_show_value(assumed)} in {config.reference}, and {there}"
-            file, line = config.file, config.line(*key.split("."))
-            yield Finding("read-otherwise", message, "correct the one that is wrong", file=file, line=line)
+            own = key.removeprefix(prefixes[each.path])
+            is_there = key.startswith(prefixes[each.path]) and own in each.config
+            if is_there and not (model.factory and own == "num_labels") and not _is_same(assumed, each.config[own]):
+                there = f"{_show_value(each.config[own])} in the config of the finished {each.architecture}"
+                message = f"{printable(key)} is {_show_value(assumed)} in {config.reference}, and {there}"
+                file, line = config.file, config.line(*key.split("."))
+                yield Finding("read-otherwise", message, "correct the one that is wrong", file=file, line=line)
 
 
 def _is_same(assumed: object, said: object) -> bool:
+    """Return whether the library says what is ``assumed``; ``None``, as a missing key, means false or nothing."""
     if said is None:
-        return _is_none_of_it(assumed)
+        return assumed is False or assumed == ()
     return (list(assumed) if isinstance(assumed, tuple) else assumed) == said
-
-
-def _is_none_of_it(assumed: object) -> bool:
-    """Return whether ``assumed`` means the same to the library as ``None`` or a missing key."""
-    return assumed is False or assumed == ()
 
 
 def _show_value(value: object) -> str:
     return number(value) if type(value) is int else shown(value)
 
 
-def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> bool:
-    """Return whether the config that is handed to the build has a key at ``path``."""
-    inside: object = handed_over
-    for key in path:
-        if not isinstance(inside, dict) or key not in inside:
-            return False
-        inside = inside[key]
-    return True
-
-
 def check_ties(built: Built) -> list[Finding]:
     """Return an error for each class with ties that the build has not made, and one for all other wrong ties."""
-    found = []
-    for by, path in {each.by: each.path for each in reversed(built.untied)}.items():
+    found, first = [], {each.by: each.path for each in reversed(built.untied)}
+    for by, path in first.items():
         pairs = [each for each in built.untied if (each.by, each.path) == (by, path)]
         prefix = f"{path}." if path else ""
         tied = listed([f"{prefix}{each.name} to {prefix}{each.source}" for each in pairs], MOST_NAMED)
@@ -163,15 +150,12 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
 
     :param own: whether code of the project makes the buffers, so that its author can change them.
     """
-    large = [
-        each
-        for each in found
-        if each.dtype.startswith(("float", "bfloat", "complex")) or (each.saved and each.dtype != "bool")
-    ]
+    floats = ("float", "bfloat", "complex")
+    large = [each for each in found if each.dtype.startswith(floats) or (each.saved and each.dtype != "bool")]
     numbers = sum(each.numbers for each in large)
     if LARGE_BUFFERS * numbers > actual.unique:
-        large.sort(key=lambda each: -each.numbers)
-        named = listed([f"{each.name} {exact(each.numbers)}" for each in large], MOST_NAMED)
+        largest = sorted(large, key=lambda each: -each.numbers)
+        named = listed([f"{each.name} {exact(each.numbers)}" for each in largest], MOST_NAMED)
         message = f"its buffers hold {exact(numbers)} numbers, which are not parameters: {named}"
         fix = "if they are weights, make them parameters: only budget.bytes counts buffers"
         yield Finding("dead-weight", message, fix if own else "", "warning" if own else "note")
@@ -192,11 +176,6 @@ def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[
     return [Finding("config-invalid", message, fix, table_key=("config",), elsewhere=(away,))]
 
 
-def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:
-    """Return the published config that the key ``config`` names; nothing if the key names a file."""
-    return (Answered(printable(model.config), config.origin, by_hub=config.by_hub),) if config.origin else ()
-
-
 def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
     """Note the origin of published configs: a name may mean another config on another machine, or tomorrow.
 
@@ -206,10 +185,8 @@ def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]
     notes = []
     for each in found:
         kind: Kind = "stood-in" if each.by_hub else "published-config"
-        message = f"{what.format(each.name)} from {each.origin}{_describe_tokens(each.tokens)}"
+        message = f"{what.format(each.name)} from {each.origin}"
+        if each.tokens is not None:
+            message += f", and its tokenizer is assumed to have the {each.tokens:,} tokens of its vocab_size"
         notes.append(Finding(kind, message, "", "note", table_key=(key,)))
     return notes
-
-
-def _describe_tokens(number: int | None) -> str:
-    return "" if number is None else f", and its tokenizer is assumed to have the {number:,} tokens of its vocab_size"

@@ -34,6 +34,11 @@ class Accepted(NamedTuple):
     put_back: PutBack | None = None
     """The changed keys of the model and their builds, if no closed form shows what each key changes."""
 
+    def find_former_lock(self, name: str) -> Locked | None:
+        """Return the model in the base's lock."""
+        former = self.baseline.find_former(name) if self.baseline else None
+        return former.locked if former else None
+
 
 NOTHING = Accepted()
 
@@ -55,9 +60,8 @@ def conclude(
     if isinstance(built, NotBuilt):
         found = found.with_findings(_explain_failure(subject, built))
     elif built:
-        former = accepted.baseline.find_former(found.name) if accepted.baseline else None
         found = found.with_findings(*build_findings.check_hidden(built, found.name, accepted.lock))
-        found = _review_build(found, built, former.locked if former else None)
+        found = _review_build(found, built, accepted)
         if accepted.lock:
             from pytest_bertsize.review.against_lock import compare_with_lock
 
@@ -76,40 +80,32 @@ def conclude_unbuilt(
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         found = found.with_findings(Finding("checkpoint-differs", message, "", "warning"))
-    if subject.expected and not subject.model.has_config_of_build:
-        found = _check_counts(found, subject.expected)
+    if subject.form and not subject.model.has_config_of_build:
+        found = _hold_limits(found, subject.form)
+        found = found.with_findings(*_note_insensitive(found))
         if accepted.lock:  # the comparison is by tensor name, so repeated layers are unrolled
             from pytest_bertsize.base.lock import Locked
             from pytest_bertsize.review.against_lock import compare_with_lock
 
-            found = compare_with_lock(found, Locked(subject.expected.tensors), accepted.lock)
-    elif subject.expected or not subject.errors:
+            found = compare_with_lock(found, Locked(subject.form.tensors), accepted.lock)
+    elif subject.form or not subject.errors:
         found = _count_by_lock(found, accepted, "error" if strict else "warning")
     return _hold_against_base(found, accepted)
-
-
-def _check_counts(found: Review, counted: Inventory) -> Review:
-    """Compare the budget of an unbuilt model with the counts in ``counted``."""
-    found = _measure(found, counted, None)
-    found = found.with_findings(*check_limits(found, counted))
-    return found.with_findings(*_note_insensitive(found))
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
     """Compare the count in a model's lock with the model's budget, or report why the lock cannot count the model."""
     subject, lock = found.subject, accepted.lock
     locked = lock.models.get(found.name) if lock else None
-    if subject.expected is None and (problem := _find_why_uncounted(found, lock, locked)):
-        message = f"not counted: {problem}"
-        finding = Finding("build-failed", message, "check it with a build", severity)
+    if subject.form is None and (problem := _find_why_uncounted(found, lock, locked)):
+        finding = Finding("build-failed", f"not counted: {problem}", "check it with a build", severity)
         return replace(found.with_findings(finding), uncounted=True)
     assert lock
     assert locked
     from pytest_bertsize.review.against_lock import AgainstLock
 
-    former = accepted.baseline.find_former(found.name) if accepted.baseline else None
     try:
-        found = _list_components(found, Built(locked.tensors, {}), former.locked if former else None)
+        found = _list_components(found, Built(locked.tensors, {}), accepted)
     except Unusable as unusable:
         return found.with_findings(*unusable.findings)
     found = replace(found, locked=AgainstLock(lock.file, is_there=True))
@@ -117,45 +113,46 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         message = f"counted by {printable(lock.file)}, not built: its code may build a different model today"
         found = found.with_findings(Finding("build-failed", message, "check it with a build", severity))
     assert found.actual
-    return _check_counts(found, found.actual)
+    found = _hold_limits(found, found.actual)
+    return found.with_findings(*_note_insensitive(found))
 
 
-def _list_components(found: Review, built: Built, former: Locked | None) -> Review:
-    """Add the components of the tensors to a review; without a closed form, those of the base's lock (former) too.
+def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
+    """Return why a lock cannot count a model without a closed form; ``""`` if it can."""
+    if found.subject.awaits_build:
+        return "the sizes of its backbone come from the built model; nothing is built, and no lock has them"
+    why, limit = "", next((limit for limit in found.budget if limit.measure), None)
+    if lock is None:
+        why = "the table names no lock"
+    elif locked is None:
+        why = f"{lock.file} does not have this model"
+    elif limit:
+        why = f"a lock cannot check its limit on {limit.component}"
+    elif locked.config != found.subject.sources:
+        why = f"{lock.file} was written for another config or table"
+    return why and f"closed_form = false, nothing is built, and {why}"
+
+
+def _list_components(found: Review, built: Built, accepted: Accepted) -> Review:
+    """Add the components of the tensors to a review; without a closed form, those of the base's lock too.
 
     :raises Unusable: for a component of the table that matches nothing, shares a tensor, or has the name of a module.
     """
     subject, components = found.subject, None
     if subject.form is None:
         parts = (each.measure.part if isinstance(each.measure, Growth) else each.component for each in found.budget)
-        asked, named = [part for part in parts if part not in NO_COMPONENTS], subject.model.components
+        asked, former = [part for part in parts if part not in NO_COMPONENTS], accepted.find_former_lock(found.name)
         try:
-            components = find_components(built.tensors, asked, named, former.tensors if former else ())
+            former_tensors = former.tensors if former else ()
+            components = find_components(built.tensors, asked, subject.model.components, former_tensors)
         except NoComponent as wrong:
             fix, key = f"correct components.{wrong.key}", ("components", wrong.key)
             raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=key)) from None
-    actual = subject.form if built.agreed else inventory_of(built, subject.expected, components)
+    actual = subject.form if built.agreed else inventory_of(built, subject.form, components)
     return replace(found, components=components, actual=actual)
 
 
-def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
-    """Return why a lock cannot count a model without a closed form; ``""`` if it can."""
-    subject = found.subject
-    if subject.awaits_build:
-        return "the sizes of its backbone come from the built model; nothing is built, and no lock has them"
-    without = "closed_form = false, nothing is built, and"
-    if lock is None:
-        return f"{without} the table names no lock"
-    if locked is None:
-        return f"{without} {lock.file} does not have this model"
-    if limit := next((limit for limit in found.budget if limit.measure), None):
-        return f"{without} a lock cannot check its limit on {limit.component}"
-    if locked.config != subject.sources:
-        return f"{without} {lock.file} was written for another config or table"
-    return ""
-
-
-def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
+def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
     """Compare a build with closed form, budget and checkpoint."""
     subject = found.subject
     found = replace(found, answered=built.answered, seconds_ago=built.seconds_ago).with_findings(
@@ -164,20 +161,18 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         *(Finding("stood-in", each, "", "note", table_key=("factory",)) for each in built.stood_in),
     )
     try:
-        found = _list_components(found, built, former)
+        found = _list_components(found, built, accepted)
     except Unusable as unusable:
         return found.with_findings(*unusable.findings)
-    actual = found.actual
+    actual, is_own = found.actual, subject.model.factory is not None
     assert actual
-    found = _measure(found, actual, built)
-    is_own = subject.model.factory is not None
     if subject.form and not built.agreed:
         from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
-        command = subject.model.init_command if is_own else None
+        command = (subject.model.init_command if found.in_hand is None else "") if is_own else None
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
-    found = found.with_findings(*check_limits(found, actual))
+    found = _hold_limits(found, actual, built)
     derivation, config, is_off = subject.derivation, subject.config, found.is_off_closed_form
     otherwise: Iterable[Finding] = ()  # the cause comes before the difference
     if derivation and config and built.config:
@@ -214,23 +209,22 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
     """Return why there is no build."""
     from pytest_bertsize.builder.failures import suggest_fix
 
-    model = subject.model
     message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
-    fix = suggest_fix(failed, own=model.factory is not None)
-    return Finding("build-failed", message, fix)
+    return Finding("build-failed", message, suggest_fix(failed, own=subject.model.factory is not None))
 
 
-def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
-    """Add to a review the limited quantities other than parameter counts."""
-    if all(limit.measure is None for limit in found.budget):
-        return found
+def _hold_limits(found: Review, counted: Inventory, built: Built | None = None) -> Review:
+    """Measure the limited quantities other than parameter counts, and compare all limits."""
     subject = found.subject
-    model = measures.Measurable(actual, subject.form, subject.written_keys, built)
-    try:
-        measured = measures.measure_limits(found.budget, model)
-    except Unusable as unusable:
-        return found.with_findings(*unusable.findings)
-    return replace(found, measured=(*measured,)).with_findings(*measures.compare_flops(measured))
+    if any(limit.measure for limit in found.budget):
+        model = measures.Measurable(counted, subject.form, subject.written_keys, built)
+        try:
+            measured = measures.measure_limits(found.budget, model)
+        except Unusable as unusable:
+            found = found.with_findings(*unusable.findings)
+        else:
+            found = replace(found, measured=(*measured,)).with_findings(*measures.compare_flops(measured))
+    return found.with_findings(*check_limits(found, counted))
 
 
 def _note_insensitive(found: Review) -> list[Finding]:
@@ -251,12 +245,8 @@ def _note_insensitive(found: Review) -> list[Finding]:
 
 def _hold_against_base(found: Review, accepted: Accepted) -> Review:
     """Add to a review the changes since the base and the loosened limits, and to every finding its line."""
-    model = found.subject.model
-    if (
-        accepted.baseline
-        or model.budget.passes_already_over
-        or any(isinstance(each.measure, Growth) for each in found.budget)
-    ):
+    has_growth = any(isinstance(each.measure, Growth) for each in found.budget)
+    if accepted.baseline or found.subject.model.budget.passes_already_over or has_growth:
         from pytest_bertsize.review.against_base import hold_against_base
 
         found = hold_against_base(found, accepted)

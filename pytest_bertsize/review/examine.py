@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Locked, hash_sources, lock_model, refuse_untrue
-from pytest_bertsize.builder.messages import Module, Request
+from pytest_bertsize.builder.messages import Answered, Module, Request
 from pytest_bertsize.checkpoint.tokenizer import check_rows
 from pytest_bertsize.closed_forms.derive import Derivation, architecture_name, choose, derive, family_name
 from pytest_bertsize.config import source
 from pytest_bertsize.config.keys import INERT, NAMED_BY_LABELS, SYNONYMS, explain_refusal, withhold_steering_keys
 from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, merge_overrides
 from pytest_bertsize.findings import Finding, Unusable, describe_limit
-from pytest_bertsize.inventory import TOTAL, Inventory, parents_first
+from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.review import build_findings
 from pytest_bertsize.table.limits import Flops
 from pytest_bertsize.table.model import FOUND, Model
 from pytest_bertsize.wording import exact, number, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Answered, Built
+    from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
@@ -45,30 +45,19 @@ class Subject(Struct, frozen=True, dict=True):
     settings: Settings
     family: str = ""
     architecture: str = ""
-    detail: bool = True
-    """True if a report shows the model's tensors, notes, and the costs of next changes."""
+    detail: bool = True  # True if a report shows the model's tensors, notes, and the costs of next changes
     shows_formulas: bool = False
     config: ModelConfig | None = None
-    published: tuple[Answered, ...] = ()
-    """The name and origin of the model's config, if the table names a config of the hub."""
-    stored: Stored | None = None
-    """The tensors of the model's checkpoint; ``None`` if the table declares none."""
-    derivation: Derivation | None = None
-    """The closed form and its sizes; ``None`` without a closed form, or if the config is refused."""
-    request: Request | None = None
-    """The request to build the model; ``None`` if the config is refused."""
+    published: tuple[Answered, ...] = ()  # the name and origin of the config, if the table names one of the hub
+    stored: Stored | None = None  # the tensors of the checkpoint; None if the table declares none
+    derivation: Derivation | None = None  # None without a closed form, or if the config is refused
+    request: Request | None = None  # the request to build the model; None if the config is refused
     findings: tuple[Finding, ...] = ()
-    awaits_build: bool = False
-    """True if the closed form is derived after the build, from the configs of the built model."""
+    awaits_build: bool = False  # True if the closed form is derived after the build, from the configs of that model
 
     @property
     def form(self) -> ClosedForm | None:
         return self.derivation.form if self.derivation else None
-
-    @property
-    def expected(self) -> Inventory | None:
-        """The inventory by the closed form."""
-        return self.form
 
     @property
     def reference(self) -> str:
@@ -87,25 +76,22 @@ class Subject(Struct, frozen=True, dict=True):
         form = self.derivation.form
         return parents_first({*self.derivation.family.component_names(form.dims), *form.components})
 
-    def _list_sizes_of(self, built: Built) -> dict[str, object]:
-        """Return the keys that the closed form reads from a built model because no file has them."""
-        if not (self.derivation and self.model.has_config_of_build):
-            return {}
-        backbones = {each: f"{each}." for each in self.model.backbones} or {self.model.backbone: ""}
-        families = {
-            f"{backbones[each.path]}model_type": each.family for each in built.finished if each.path in backbones
-        }
-        assumed = {key: value for key, value in self.derivation.values.assumed.items() if value is not None}
-        return {**families, **{key: list(each) if isinstance(each, tuple) else each for key, each in assumed.items()}}
-
     @property
     def sources(self) -> str:
         """A hash of all inputs of the build, as the lock records it."""
         return hash_sources(self.model, self.config, self.request.adapter if self.request else {})
 
     def to_locked(self, built: Built) -> Locked:
-        """Return the built model as the lock records it."""
-        return lock_model(built, self.sources, self._list_sizes_of(built))
+        """Return the built model as the lock records it, with the keys of the closed form that no file has."""
+        sizes: dict[str, object] = {}
+        if self.derivation and self.model.has_config_of_build:
+            backbones = build_findings.list_prefixes(self.model)
+            for each in built.finished:
+                if each.path in backbones:
+                    sizes[f"{backbones[each.path]}model_type"] = each.family
+            assumed = self.derivation.values.assumed
+            sizes |= {key: [*each] if isinstance(each, tuple) else each for key, each in assumed.items()}
+        return lock_model(built, self.sources, {key: value for key, value in sizes.items() if value is not None})
 
     @property
     def written_keys(self) -> dict[str, object]:
@@ -125,9 +111,7 @@ def examine(
 ) -> Subject:
     """Read the config and derive the closed form. Mistakes become findings, never exceptions.
 
-    :param registry: all closed forms.
-    :param formulas: whether a report shows formulas.
-    :param detail: whether a report shows tensors, notes, and the costs of next changes.
+    :param formulas: whether a report shows formulas; ``detail``: whether it shows tensors, notes and costs.
     :param built: the built model, if its table takes sizes from the build.
     :param locked: the model in the lock, if nothing is built.
     """
@@ -135,33 +119,20 @@ def examine(
     try:
         if model.has_config_of_build and built is None and not locked:
             adapter = _read_adapter(model, settings, source.read_locked(model, {}))
-            request = ask_for_factory(model, settings, adapter)
+            request = _ask_for_factory(model, settings, adapter)
             return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
         if locked:
             config = source.read_locked(model, locked.sizes)
         else:
             config = source.read_finished(model, built.finished) if built else source.read(model, settings)
-        known = replace(known, config=config, published=build_findings.published_config(model, config))
+        named = (Answered(printable(model.config), config.origin, by_hub=config.by_hub),) if config.origin else ()
+        known = replace(known, config=config, published=named)
         adapter = _read_adapter(model, settings, config)
         if model.checkpoint is not None:
             from pytest_bertsize.checkpoint.headers import read_headers
 
             known = replace(known, stored=read_headers(settings.root, model.checkpoint))
-        if model.closed_form:
-            chosen = choose(model, config, registry, adapter)
-            known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
-            found = derive(model, config, chosen)
-            request = ask_with_closed_form(model, settings, config, found, adapter)
-            if locked:
-                refuse_untrue(locked, model, adapter, found.form.tensors)
-            files = (config.file, model.checkpoint)
-            beside = check_rows(settings.root, model.tokenizer, files, found.form)
-            known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))
-        else:
-            request = ask_without_closed_form(model, settings, config, registry, adapter)
-            notes = note_missing_form(request.family, request.architecture, registry)
-            architecture = model.factory or request.architecture
-            known = replace(known, family=request.family, architecture=architecture, findings=notes)
+        known = _derive(known, config, registry, adapter, locked)
     except Unusable as unusable:
         findings = unusable.findings
         return replace(known, findings=_add_built(findings, model, built) if built else findings)
@@ -169,11 +140,40 @@ def examine(
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.reference)
         return replace(known, findings=(finding,))
-    stored = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
     published = build_findings.note_published_configs(known.published, "config")
     beside_config = build_findings.check_adapter_beside(model, config, settings.root)
-    findings = (*published, *beside_config, *known.findings)
-    return replace(known, request=request._replace(filed=stored), findings=findings)
+    return replace(known, findings=(*published, *beside_config, *known.findings))
+
+
+def _derive(
+    known: Subject, config: ModelConfig, registry: Registry, adapter: Adapter | None, locked: Locked | None
+) -> Subject:
+    """Add to a subject its closed form, if the table does not switch that off, and the request to build it."""
+    model, settings = known.model, known.settings
+    if model.closed_form:
+        chosen = choose(model, config, registry, adapter)
+        known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
+        found = derive(model, config, chosen)
+        request = _ask_with_closed_form(model, settings, config, found, adapter)
+        if locked:
+            refuse_untrue(locked, model, adapter, found.form.tensors)
+        beside = check_rows(settings.root, model.tokenizer, (config.file, model.checkpoint), found.form)
+        known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))
+    else:
+        if model.factory:  # the declared class, or a guess
+            family = model.family or (config.model_type if isinstance(config.model_type, str) else "")
+            architecture = model.architecture or model.factory
+        else:
+            family = family_name(model, config, registry)
+            architecture = architecture_name(model, config, family, registry)
+        from_config = clean_config(model, config)
+        given = make_factory_config(model, config) if model.factory else from_config
+        request = _ask_for_factory(model, settings, adapter)
+        request = request._replace(family=family, architecture=architecture, config=given)
+        notes = _note_missing_form(family, architecture, registry)
+        known = replace(known, family=family, architecture=model.factory or architecture, findings=notes)
+    filed = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
+    return replace(known, request=request._replace(filed=filed))
 
 
 def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tuple[Finding, ...]:
@@ -197,10 +197,20 @@ def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adap
     return adapter_of(model, settings, config)
 
 
+def _note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
+    """Note that a model is not compared with a closed form; warn if its class has a closed form."""
+    note = f"{architecture} is compared only with its budget: closed_form = false"
+    found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
+    if registry.find(family, architecture) is None:
+        return (found,)
+    there_is = f"there is a closed form for {architecture}, and closed_form = false turns it off"
+    return found, found._replace(message=there_is, fix="remove closed_form = false", severity="warning")
+
+
 # the request to the helper process
 
 
-def ask_for_factory(
+def _ask_for_factory(
     model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool | None = None
 ) -> Request:
     """Request a model without a config; code of the project may read configs by their published names.
@@ -231,20 +241,26 @@ def ask_for_factory(
     )
 
 
-def ask_with_closed_form(
+def _ask_with_closed_form(
     model: Model, settings: Settings, config: ModelConfig, found: Derivation, adapter: Adapter | None
 ) -> Request:
     """Request the build of a model whose size the closed form has bounded."""
     architecture, own = found.form.architecture, model.factory is not None
-    if config.modules:
-        request = ask_for_factory(model, settings, None, runs_code=False)
-        modules = tuple(_list_modules(model, config, found))
-        return request._replace(architecture=architecture.name, options={}, modules=modules)
+    for_build: dict[str, Any] = found.values.for_build
+    if config.modules:  # a folder of sentence-transformers: each module is built from its own config
+        written, modules = make_factory_config(model, config), []
+        for each in config.modules:
+            options = {key: each.settings[key] for key in _SETTINGS if key in each.settings}
+            family = str(each.config.model_type) if each.is_transformer else ""
+            given = (for_build if each.is_transformer else written)[each.part]
+            modules.append(Module(each.kind, each.at, options, family, given))
+        request = _ask_for_factory(model, settings, None, runs_code=False)
+        return request._replace(architecture=architecture.name, options={}, modules=(*modules,))
     is_defined_elsewhere = architecture.defined_in != "transformers"
-    return ask_for_factory(model, settings, adapter, runs_code=own or is_defined_elsewhere)._replace(
+    return _ask_for_factory(model, settings, adapter, runs_code=own or is_defined_elsewhere)._replace(
         family=found.family.name,
         architecture=architecture.name,
-        config=make_factory_config(model, config) if own else found.values.for_build,
+        config=make_factory_config(model, config) if own else for_build,
         options=dict(found.options),
         module=architecture.defined_in,
         asked=() if own else tuple(found.values.assumed),
@@ -252,44 +268,12 @@ def ask_with_closed_form(
     )
 
 
-def _list_modules(model: Model, config: ModelConfig, found: Derivation) -> Iterator[Module]:
-    """Yield each module of a folder of sentence-transformers, with the config from which the module is built."""
-    for_build: dict[str, Any] = found.values.for_build
-    written = make_factory_config(model, config)
-    for each in config.modules:
-        settings = {key: each.settings[key] for key in _SETTINGS if key in each.settings}
-        family = str(each.config.model_type) if each.is_transformer else ""
-        given = (for_build if each.is_transformer else written)[each.part]
-        yield Module(each.kind, each.at, settings, family, given)
-
-
-def ask_without_closed_form(
-    model: Model, settings: Settings, config: ModelConfig, registry: Registry, adapter: Adapter | None
-) -> Request:
-    """Request a model without a closed form.
-
-    :raises Unusable: for a config that names no class, has a refused key, or is too large.
-    """
-    if model.factory:  # the declared class, or a guess
-        named = model.family or config.model_type
-        family, architecture = named if isinstance(named, str) else "", model.architecture or model.factory
-    else:
-        family = family_name(model, config, registry)
-        architecture = architecture_name(model, config, family, registry)
-    from_config = clean_config(model, config)
-    given = make_factory_config(model, config) if model.factory else from_config
-    request = ask_for_factory(model, settings, adapter)
-    return request._replace(family=family, architecture=architecture, config=given)
-
-
 def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
     """Return the config for the project's own code: the keys of the file, with the table's overrides."""
     if config.parts:
-        overrides = {name: model.overrides.get(name) for name in config.parts}
-        own = {name: each if isinstance(each, dict) else {} for name, each in overrides.items()}
-        return {
-            name: make_factory_config(model.replace(overrides=own[name]), part) for name, part in config.parts.items()
-        }
+        given = {name: model.overrides.get(name) for name in config.parts}
+        own = {name: model.replace(overrides=each if isinstance(each, dict) else {}) for name, each in given.items()}
+        return {name: make_factory_config(own[name], part) for name, part in config.parts.items()}
     data: dict[str, Any] = config.as_written
     for key, value in model.overrides.items():
         full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
@@ -325,18 +309,17 @@ def _find_wrong(
     values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
     """Yield path, reason and fix of each refused key; inner keys that only the project reads may begin with ``_``."""
-    inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
         is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)
         if why := explain_refusal(key, value) or ("the library uses this name itself" if is_private else ""):
             yield (key,), (f"is refused: {why}", "remove it")
         elif too_much := _explain_size(key, value):
             yield (key,), too_much
-        elif isinstance(value, dict) and key not in NAMED_BY_LABELS:
-            yield from (((key, *path), said) for path, said in inner(value))
-        elif isinstance(value, list):
-            nested = (inner(each) for each in value if isinstance(each, dict))
-            yield from (((key, "[]", *path), said) for found in nested for path, said in found)
+        elif key not in NAMED_BY_LABELS:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, dict):
+                    found = _find_wrong(each, are_of_the_project=are_of_the_project, depth=depth + 1)
+                    yield from (((key, *(["[]"] * isinstance(value, list)), *path), said) for path, said in found)
 
 
 def _explain_size(key: str, value: object) -> tuple[str, str] | None:
@@ -350,13 +333,3 @@ def _explain_size(key: str, value: object) -> tuple[str, str] | None:
     if isinstance(value, list) and len(value) > LONGEST_LIST:
         return f"has {len(value):,} entries, more than {LONGEST_LIST:,}", "write the entries that the model has"
     return None
-
-
-def note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
-    """Note that a model is not compared with a closed form; warn if its class has a closed form."""
-    note = f"{architecture} is compared only with its budget: closed_form = false"
-    found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
-    if registry.find(family, architecture) is None:
-        return (found,)
-    there_is = f"there is a closed form for {architecture}, and closed_form = false turns it off"
-    return found, found._replace(message=there_is, fix="remove closed_form = false", severity="warning")

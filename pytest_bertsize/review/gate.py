@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,16 +30,11 @@ if TYPE_CHECKING:
 class Mode(Struct, frozen=True):
     """The options of a run."""
 
-    formulas: bool = False
-    """True if formulas are derived, for a report file."""
-    detail: bool = True
-    """True if a report shows tensors, costs and notes."""
-    verb: Verb | None = None
-    """``update`` raises budgets that fail, ``tighten`` lowers those with room; ``None`` only checks."""
-    strict: bool = False
-    """True if it is an error that only a build can count a model."""
-    reason: str = ""
-    """The reason for raising budgets, which is written to the tables."""
+    formulas: bool = False  # True if formulas are derived, for a report file
+    detail: bool = True  # True if a report shows tensors, costs and notes
+    verb: Verb | None = None  # update raises budgets that fail, tighten lowers those with room; None only checks
+    strict: bool = False  # True if it is an error that only a build can count a model
+    reason: str = ""  # the reason for raising budgets, which is written to the tables
 
 
 class Gate:
@@ -60,12 +55,8 @@ class Gate:
             compared with budgets.
         :param lock: the table's lock; ``None`` if the table names none.
         """
-        self.settings = settings
-        self.mode = mode or Mode()
-        self.lock = lock
-        self._registry = registry
-        self._baseline = baseline
-        self._result = result
+        self.settings, self.mode, self.lock = settings, mode or Mode(), lock
+        self._registry, self._baseline, self._result = registry, baseline, result
         self.subject = cache(self._examine)
         """Return the subject of a model, without building it."""
         self.reviewed = cache(lambda name: self._conclude(self.subject(name)))
@@ -75,13 +66,10 @@ class Gate:
         plan = cache(lambda name: plan_rebuilds(self.subject(name), baseline, result))
         self._plan: Callable[[str], PutBack | None] = plan if self.mode.verb is None else lambda _: None
 
-    def _examine(self, name: str) -> Subject:
-        model = self.settings.models[name]
-        return self._examined(model, locked=find_sizes(self.lock, model) if self._result is None else None)
-
-    def _examined(self, model: Model, **known: Any) -> Subject:
-        mode = self.mode
-        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, **known)
+    def _examine(self, name: str, model: Model | None = None, built: Built | None = None) -> Subject:
+        model, mode = model or self.settings.models[name], self.mode
+        examined = partial(examine, model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail)
+        return examined(built=built, locked=find_sizes(self.lock, model) if self._result is None else None)
 
     def _change_budget(self, name: str) -> BudgetChanges:
         from pytest_bertsize.review.accept import lower_limits, raise_limits
@@ -109,18 +97,17 @@ class Gate:
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """Review one declared model, also with ``extra`` limits; wait for its build."""
         subject = self.subject(name)
-        is_explained = False
-        if self.mode.verb == "update":  # with its future budget: one table may declare several models
-            from pytest_bertsize.table.rewrite import limits_after, raised
+        if self.mode.verb != "update":
+            return self._conclude(subject, extra)
+        from pytest_bertsize.table.rewrite import limits_after, raised
 
-            asked = [self.changes(each) for each in self._list_beside(name)]
-            changes = raised(change for each in asked for change in each.changes)
-            model = subject.model.with_limits(limits_after(subject.model.limits, changes))
-            is_explained = bool(self.mode.reason) and any(each.asks_why for each in asked)
-            if is_explained:
-                model = model.replace(reason=self.mode.reason)
-            subject = replace(subject, model=model)
-        found = self._conclude(subject, extra)
+        asked = [self.changes(each) for each in self._list_beside(name)]  # one table may declare several models
+        changes = raised(change for each in asked for change in each.changes)
+        model = subject.model.with_limits(limits_after(subject.model.limits, changes))
+        is_explained = bool(self.mode.reason) and any(each.asks_why for each in asked)
+        if is_explained:
+            model = model.replace(reason=self.mode.reason)
+        found = self._conclude(replace(subject, model=model), extra)
         if is_explained and self._baseline and not self._baseline.is_asked_for:  # an earlier model may ask for the same
             found = replace(found, findings=tuple(each for each in found.findings if not each.asks_why))
         return found
@@ -131,26 +118,25 @@ class Gate:
         accepted = check.Accepted(self._baseline, lock, self._plan(name))
         if self._result is None:
             return check.conclude_unbuilt(subject, extra, accepted, strict=self.mode.strict)
-        built = self._result(name) if subject.request else None
+        subject, built = self._complete(subject)
         if isinstance(built, Built) and self.lock and lock is None:  # the lock is written, with the hidden parameters
             built = built._replace(hidden=())
-        known = self._complete(subject, built)
-        return check.conclude(known, None if known.errors else built, extra, accepted)
+        return check.conclude(subject, None if subject.errors else built, extra, accepted)
 
-    def _complete(self, subject: Subject, built: Built | NotBuilt | None) -> Subject:
-        """Return a subject with its closed form, if that is derived from the build."""
-        if not subject.awaits_build or not isinstance(built, Built):
-            return subject
-        known = self._examined(subject.model, built=built)
-        return replace(known, request=subject.request)
+    def _complete(self, subject: Subject) -> tuple[Subject, Built | NotBuilt | None]:
+        """Return a subject, with its closed form if that is derived from the build, and the build."""
+        name, request = subject.model.name, subject.request
+        built = self._result(name) if self._result and request else None
+        if subject.awaits_build and isinstance(built, Built):
+            subject = replace(self._examine(name, subject.model, built), request=request)
+        return subject, built
 
     def to_lock(self, name: str) -> str:
         """Return a model's block of the lock; ``""`` if the model fails for anything but its budget."""
-        subject = self.subject(name)
-        built = self._result(name) if self._result and subject.request else None
+        subject, built = self._complete(self.subject(name))
         if self.review(name).verdict == "failed" or not isinstance(built, Built):
             return ""
-        return render_model(name, self._complete(subject, built).to_locked(built))
+        return render_model(name, subject.to_locked(built))
 
     @property
     def requests(self) -> dict[str, Request]:
@@ -159,16 +145,14 @@ class Gate:
 
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
         """Return the requests to build the models ``names``, and again with the former values of changed keys."""
-        names = () if self._result is None else tuple(names)
-        subjects = {name: self.subject(name) for name in names}
-        found = {
-            name: subject.request._replace(closed_form=self._hash_closed_form(subject))
-            for name, subject in subjects.items()
-            if subject.request
-        }
-        plans = [self._plan(name) for name in names]
-        again = (each for plan in plans if plan for each in plan.requests.values())
-        return found | {each.name: each for each in again}
+        found: dict[str, Request] = {}
+        again: dict[str, Request] = {}
+        for name in names if self._result else ():
+            subject, plan = self.subject(name), self._plan(name)
+            if subject.request:
+                found[name] = subject.request._replace(closed_form=self._hash_closed_form(subject))
+            again |= {each.name: each for each in plan.requests.values()} if plan else {}
+        return found | again
 
     def _hash_closed_form(self, subject: Subject) -> str:
         """Return the hash of a model's closed form; ``""`` without one, or if the run needs the built tensors too."""

@@ -10,7 +10,7 @@ from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Limit, Measure, Training
-from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
+from pytest_bertsize.wording import BadValue, exact, plural, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
@@ -19,30 +19,20 @@ if TYPE_CHECKING:
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Words for each count of parameters from which bytes may be computed."""
-EXAMPLE = 'write, for example, "float16"'
 
 
 class Measured(NamedTuple):
     """A quantity of one model."""
 
-    name: str
-    """Its key in the budget: ``bytes``, ``flops``, ``training_bytes`` or ``growth``."""
-    what: str
-    """The conditions of the count, in words: ``float16, ties once`` for bytes, ``128 tokens, eager attention, 2 FLOPs a
-    multiply-add`` for FLOPs."""
+    name: str  # its key in the budget: bytes, flops, training_bytes or growth
+    what: str  # the conditions of the count, as "float16, ties once", or "128 tokens, eager attention, …"
     actual: int
-    expected: int | None
-    """The quantity by the closed form; ``None`` if there is no closed form."""
-    components: Mapping[str, int] = MappingProxyType({})
-    """FLOPs by component at every level; empty for bytes."""
-    buffers: int = 0
-    """The bytes of buffers in :attr:`actual`, which no closed form counts."""
-    dtype: str = ""
-    """The dtype in which ``bytes`` is counted; ``""`` for the other quantities."""
-    base: int | None = None
-    """The value at the base; ``None`` without a base, or if unknown."""
-    by_form: Mapping[str, int] = MappingProxyType({})
-    """FLOPs by component by the closed form; empty for other quantities."""
+    expected: int | None  # the quantity by the closed form; None if there is no closed form
+    components: Mapping[str, int] = MappingProxyType({})  # FLOPs by component at every level; empty for bytes
+    buffers: int = 0  # the bytes of buffers in actual, which no closed form counts
+    dtype: str = ""  # the dtype in which bytes is counted; "" for the other quantities
+    base: int | None = None  # the value at the base; None without a base, or if unknown
+    by_form: Mapping[str, int] = MappingProxyType({})  # FLOPs by component, by the closed form
 
 
 class Measurable(NamedTuple):
@@ -50,10 +40,8 @@ class Measurable(NamedTuple):
 
     actual: Inventory
     form: ClosedForm | None
-    config: Mapping[str, object]
-    """The config with the table's overrides."""
+    config: Mapping[str, object]  # with the table's overrides
     built: Built | None = None
-    """The built model; ``None`` if nothing was built."""
 
 
 def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]:
@@ -89,13 +77,9 @@ def measure_one(measure: Measure, model: Measurable) -> Measured:
     """
     if isinstance(measure, AsBytes):
         return _measure_bytes(measure, model)
-    if isinstance(measure, Training):
-        return _measure_training(measure, model)
-    assert isinstance(measure, Flops)
-    return _measure_flops(measure, model)
-
-
-def _measure_training(measure: Training, model: Measurable) -> Measured:
+    if isinstance(measure, Flops):
+        return _measure_flops(measure, model)
+    assert isinstance(measure, Training)
     _refuse_quantised(model, measure.frozen or measure.dtype, TRAINING, 'max = "2GB", frozen = "float16"')
     from pytest_bertsize.closed_forms.training import training_states
 
@@ -112,21 +96,22 @@ def _measure_training(measure: Training, model: Measurable) -> Measured:
 def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
     _refuse_quantised(model, measure.dtype, BYTES, 'max = "440MB", dtype = "float16"')
     form, actual = model.form, model.actual
+    if measure.count == "unrolled" and form is None:  # a built module does not show how often a layer runs
+        fix = 'write count = "stored" or "unique"'
+        raise BadValue("only a closed form gives the unrolled count of shared layers", fix)
     dtype = measure.dtype or dtype_of(model.config)
-    counts = {"unique": actual.unique, "stored": actual.stored}
-    by_form = {"unique": form.total, "stored": form.stored, "unrolled": form.unrolled} if form else {}
-    if form:  # a built module does not show how often a layer runs
-        counts["unrolled"] = form.unrolled + actual.stored - form.stored
-    elif measure.count == "unrolled":
-        raise BadValue(
-            "only a closed form gives the unrolled count of shared layers", 'write count = "stored" or "unique"'
-        )
     saved = [each for each in model.built.buffers if each.saved] if model.built else []
     follows = "float32" if "float" in dtype else None  # a buffer of this dtype is saved in that of the weights
     beside = sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
     what = f"{dtype}, {COUNTS[measure.count]}" + (f", buffers {exact(beside)}" if beside else "")
-    expected = bytes_of(by_form[measure.count], dtype) + beside if form else None
-    return Measured(BYTES, what, bytes_of(counts[measure.count], dtype) + beside, expected, buffers=beside, dtype=dtype)
+    expected = None
+    if form:
+        by_form = {"unique": form.total, "stored": form.stored, "unrolled": form.unrolled}[measure.count]
+        expected = bytes_of(by_form, dtype) + beside
+    numbers = actual.unique if measure.count == "unique" else actual.stored
+    if form and measure.count == "unrolled":
+        numbers += form.unrolled - form.stored
+    return Measured(BYTES, what, bytes_of(numbers, dtype) + beside, expected, buffers=beside, dtype=dtype)
 
 
 def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
@@ -177,27 +162,19 @@ def compare_flops(found: Iterable[Measured]) -> Iterator[Finding]:
 
 
 def dtype_of(config: Mapping[str, object]) -> str:
-    """Return the dtype of the weights by the config, ``"float32"`` by default.
+    """Return the dtype of the weights by the config, as a model on the meta device is always ``"float32"``.
 
-    :param config: the config of the file, because a model built on the meta device is always ``"float32"``.
     :raises BadValue: if the config names two dtypes, or an unknown one.
     """
-    named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
-    dtypes = {key: _read_dtype(key, value) for key, value in named.items()}
-    if len(set(dtypes.values())) > 1:
-        both = f'the config has dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}"'
+    found = {}
+    for key in ("dtype", "torch_dtype"):
+        if (value := config.get(key)) is not None:
+            found[key] = str(value).removeprefix("torch.")
+            try:
+                bits_of(found[key])
+            except BadValue as bad:
+                raise BadValue(f"{key}: {bad.message}", bad.fix) from None
+    if len({*found.values()}) > 1:
+        both = f'the config has dtype "{found["dtype"]}" and torch_dtype "{found["torch_dtype"]}"'
         raise BadValue(f"{both}: keep one")
-    return next(iter(dtypes.values()), "float32")  # the default of torch and transformers
-
-
-def _read_dtype(key: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise BadValue(f"{key} is {shown(value)}, not the name of a dtype", EXAMPLE)
-    if value == "auto":
-        raise BadValue(f'{key} is "auto", which does not name the dtype of the weights', EXAMPLE)
-    name = value.removeprefix("torch.")
-    try:
-        bits_of(name)
-    except BadValue as bad:
-        raise BadValue(f"{key}: {bad.message}", bad.fix) from None
-    return name
+    return next(iter(found.values()), "float32")  # the default of torch and transformers

@@ -28,34 +28,27 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
 
 
+_ORDER: list[Kind] = [*UNCHECKED, "read-otherwise", "off-closed-form", "over-budget", "under-budget", "over-growth"]
+"""Kinds of errors, the most urgent first; the others are less urgent."""
+
+
 class Review(Struct, frozen=True, dict=True):
     """The findings about one model, and the verdict on it."""
 
-    subject: Subject
-    """The model as it is known before its build."""
-    budget: tuple[Limit, ...]
-    """The limits of table and marker; without any, the model is compared only with its closed form."""
+    subject: Subject  # the model as it is known before its build
+    budget: tuple[Limit, ...]  # the limits of table and marker; without any, only the closed form is compared
     findings: tuple[Finding, ...]
-    unbuilt: bool = False
-    """True if the run builds nothing; then the closed form, else the lock, is compared with the budget."""
-    uncounted: bool = False
-    """True if neither build, closed form nor lock counts the model, so that its budget is not checked."""
-    actual: Inventory | None = None
-    """The built inventory, or that of the lock if nothing is built; ``None`` if neither counts it."""
+    unbuilt: bool = False  # True if the run builds nothing: the closed form, else the lock, is compared with the budget
+    uncounted: bool = False  # True if neither build, closed form nor lock counts the model: its budget is not checked
+    actual: Inventory | None = None  # the built inventory, or that of the lock if nothing is built
     components: Mapping[str, str] | None = None
     """The component of each tensor of today's model and of the base's; ``None`` if the model has a closed form."""
-    answered: tuple[Answered, ...] = ()
-    """Origins of configs that the project's code names by their name on the hub."""
-    seconds_ago: int | None = None
-    """Seconds since an earlier run built the model; ``None`` if this run did."""
-    measured: tuple[Measured, ...] = ()
-    """Limited quantities other than parameter counts."""
-    locked: AgainstLock | None = None
-    """The comparison with the lock; ``None`` if the table names no lock, or the model was not compared."""
-    comparison: Comparison | None = None
-    """The comparison with the base; ``None`` if the run has no base."""
-    in_hand: Any = None
-    """The module that ``check_model`` got; ``None`` if a run built the model."""
+    answered: tuple[Answered, ...] = ()  # origins of configs that the project's code names by their name on the hub
+    seconds_ago: int | None = None  # seconds since an earlier run built the model; None if this run did
+    measured: tuple[Measured, ...] = ()  # limited quantities other than parameter counts
+    locked: AgainstLock | None = None  # None if the table names no lock, or the model was not compared with it
+    comparison: Comparison | None = None  # the comparison with the base; None if the run has no base
+    in_hand: Any = None  # the module that check_model got; None if a run built the model
 
     def with_findings(self, *findings: Finding) -> Review:
         return replace(self, findings=(*self.findings, *findings)) if findings else self
@@ -67,7 +60,7 @@ class Review(Struct, frozen=True, dict=True):
     @property
     def expected(self) -> Inventory | None:
         """The inventory by the closed form; ``None`` without a closed form, or if the config was refused."""
-        return self.subject.expected
+        return self.subject.form
 
     @property
     def held(self) -> Inventory | None:
@@ -85,7 +78,6 @@ class Review(Struct, frozen=True, dict=True):
 
     @cached_property
     def failed_components(self) -> frozenset[str | None]:
-        """The components with an error."""
         return frozenset(finding.component for finding in self.errors)
 
     @property
@@ -135,7 +127,14 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def worst_error(self) -> Finding | None:
-        return min(self.errors, key=_rank_finding, default=None)
+        """The most urgent error: what prevents a check, then by kind; of one kind, the total, then the most excess."""
+
+        def rank(finding: Finding) -> tuple[int, bool, int]:
+            kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
+            bound = finding.expected if finding.limit is None else finding.limit
+            return kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0))
+
+        return min(self.errors, key=rank, default=None)
 
     def describe_failure(self, *, with_fix: bool = True) -> str:
         """Return the most urgent error, and the number of others."""
@@ -162,13 +161,14 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def _varied(self) -> Derivation | None:
-        """The closed form, to try other sizes; ``None`` if nothing was counted, or the model differs from it."""
-        return self.subject.derivation if self.held and not self.is_off_closed_form else None
+        """The closed form, to try other sizes; ``None`` without detail or a count, or if the model differs from it."""
+        is_varied = self.subject.detail and self.held and not self.is_off_closed_form
+        return self.subject.derivation if is_varied else None
 
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
         """Sizes with which the model would pass an exceeded budget, the nearest to today's sizes first."""
-        found = self._varied if self.subject.detail else None
+        found = self._varied
         if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
             return ()
         from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
@@ -178,8 +178,7 @@ class Review(Struct, frozen=True, dict=True):
     @property
     def costs(self) -> tuple[Cost, ...]:
         """The costs of the usual next changes, by the closed form."""
-        found = self._varied
-        return what_if.list_costs(found) if found and self.subject.detail else ()
+        return what_if.list_costs(self._varied) if self._varied else ()
 
     @property
     def known_components(self) -> list[str]:
@@ -205,20 +204,3 @@ class Review(Struct, frozen=True, dict=True):
         """Return the limit on a component with the lowest maximum: limits may be in the table and in a marker."""
         limits = [limit for limit in self.budget if limit.component == component]
         return min(limits, key=lambda each: (each.maximum is None, each.maximum, -(each.minimum or 0)), default=None)
-
-
-_ORDER: tuple[Kind, ...] = (
-    *UNCHECKED,
-    "read-otherwise",
-    "off-closed-form",
-    "over-budget",
-    "under-budget",
-    "over-growth",
-)
-
-
-def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
-    """Rank errors by kind: those that prevent a check come first; within a kind, the total, then the largest excess."""
-    kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
-    bound = finding.expected if finding.limit is None else finding.limit
-    return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))

@@ -364,7 +364,7 @@ def test_there_is_no_module_of_a_model_in_the_process_that_asks(tmp_path: Path, 
     (tmp_path / "pyproject.toml").write_text(TABLE)
     settings = load(tmp_path / "pyproject.toml")
     found = examine(settings.models["encoder"], settings, Registry())
-    built = replace(conclude_unbuilt(found), actual=found.expected)
+    built = replace(conclude_unbuilt(found), actual=found.form)
     with pytest.raises(
         RuntimeError, match=r"encoder is built by .venv/bin/python, so this process has no module of it"
     ):

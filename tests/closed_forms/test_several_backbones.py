@@ -176,8 +176,8 @@ def test_the_factory_is_given_the_configs_by_attribute_with_what_the_table_overr
     found = subject(tmp_path, f"{TWO}overrides = {{ ctx_model = {{ vocab_size = 13 }} }}")
     assert found.request is not None
     assert found.request.config == {"question_model": TINY, "ctx_model": {**DEEP, "vocab_size": 13}}
-    assert found.expected is not None
-    assert found.expected["ctx_model.embeddings.word"] == 13 * 4
+    assert found.form is not None
+    assert found.form["ctx_model.embeddings.word"] == 13 * 4
 
 
 # mistakes

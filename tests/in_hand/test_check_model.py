@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,20 +267,3 @@ def test_an_argument_of_the_constructor_is_what_to_write(declare: Declare) -> No
     said = "or with other options (add_pooling_layer): write options in its table, or pass options to check_model"
     assert said in " ".join(fail(without, "encoder").split())
     assert check_model(without, options={"add_pooling_layer": False}).verdict == "passed"
-
-
-def test_a_script_with_other_options_than_its_table_is_told_with_the_command_that_writes_them(
-    declare: Declare, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    declare(
-        '[tool.bertsize]\nlock = "a.lock"\n[tool.bertsize.models.encoder]\nfactory = "python train.py --layers 3"\n'
-        'architecture = "BertForMaskedLM"\nextra = [{ name = "more", linear = [1, 1] }]\nlock = "strict"\nbudget = "report-only"\n'
-    )
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
-    for words in (["train.py", "--layers", "4"], ["train.py", "--layers", "3"], ["other.py"]):
-        monkeypatch.setattr(sys, "argv", words)
-        said = " ".join(fail(make(), "encoder").split())
-        run = "train.py --layers 4" if "4" in words else "train.py --layers 3"
-        assert f"bertsize init 'python {run}' --name encoder --write writes its table and its lock" in said
-        by_lock = "--write writes its table and its lock" if "4" in words else "write it: bertsize accept"
-        assert by_lock in said

@@ -127,8 +127,8 @@ def errors(folder: Path, asked: Release, imported: str) -> list[str]:
     (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     settings = parse(TABLE, folder / "pyproject.toml")
     subject = examine(settings.models["x"], settings, Registry(release=asked))
-    assert subject.expected is not None
-    built = Built(tuple(subject.expected.tensors), {}, transformers=imported)
+    assert subject.form is not None
+    built = Built(tuple(subject.form.tensors), {}, transformers=imported)
     found = conclude(subject, built)
     return [finding.sentence for finding in found.findings if finding.severity == "error"]
 

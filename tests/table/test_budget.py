@@ -157,14 +157,11 @@ def test_a_config_names_the_dtype_of_its_weights(config: dict[str, object], dtyp
     assert dtype_of(config) == dtype
 
 
-FOR_EXAMPLE = 'write, for example, "float16"'
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"dtype": "auto"}, f'dtype is "auto", which does not name the dtype of the weights: {FOR_EXAMPLE}'),
-        ({"torch_dtype": 16}, f"torch_dtype is 16, not the name of a dtype: {FOR_EXAMPLE}"),
+        ({"dtype": "auto"}, f'dtype: "auto" is not a dtype: write one of {", ".join(BITS)}'),
+        ({"torch_dtype": 16}, f'torch_dtype: "16" is not a dtype: write one of {", ".join(BITS)}'),
         ({"torch_dtype": "fp16"}, 'torch_dtype: "fp16" is not the full name of a dtype: write "float16"'),
         (
             {"dtype": "float16", "torch_dtype": "float32"},

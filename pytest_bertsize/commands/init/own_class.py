@@ -159,7 +159,7 @@ class Discovery:
         actual = {each.name: each for each in self.built.tensors}
 
         def expect(draft: Draft) -> Inventory:
-            return self.examine(draft).expected or Inventory(())
+            return self.examine(draft).form or Inventory(())
 
         def find_others(expected: Inventory) -> set[str]:
             return {
