@@ -21,9 +21,11 @@ from pytest_bertsize.builder.messages import Frames, Why, hide_secrets, note_env
 MEGABYTE = 1024 * 1024
 MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space for foreign code, beside those for imports
 LONGEST_SECRET = 128 * 1024  # characters; Linux has no longer variable
-_CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
-NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
-"""Audit events that Python raises before a process uses the network."""
+NETWORK = frozenset(  # audit events that Python raises before a process uses the network
+    f"socket.{call}"
+    for call in ["bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto"]
+)
+DOWNLOADS = "download below check_model, or let the factory replace the function that downloads"
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
 _COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # and links, of a terminal
 _ROUNDS = 1_000  # of ending processes that meanwhile start others
@@ -41,9 +43,8 @@ class NetworkRefused(Refused):
     """The error for an attempt to reach another machine."""
 
 
-DOWNLOADS = "download below check_model, or let the factory replace the function that downloads"
-
-REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
+class HandedOver(BaseException):
+    """The exception that ends the project's code as soon as ``check_model`` has the model."""
 
 
 class Counted:
@@ -63,10 +64,7 @@ class Counted:
         OTHERS[name] = None
 
 
-class HandedOver(BaseException):
-    """The exception that ends the project's code as soon as ``check_model`` has the model."""
-
-
+REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
 CALLED: list[Counted] = []
 OTHERS: dict[str, None] = {}  # names with which ``check_model`` was called without ending the code
 HANDED: list[str] = []  # the name with which ``check_model`` got the model in this process
@@ -110,48 +108,45 @@ def keep_to_oneself() -> None:
         import ctypes
 
         for what, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_CHILD_SUBREAPER, 1)):
-            ctypes.CDLL(None).prctl(what, *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
+            ctypes.CDLL(None).prctl(what, *map(ctypes.c_ulong, (value, 0, 0, 0)))
 
 
 def end_below(number: int, spared: Collection[int] = ()) -> None:
     """Kill all descendants of a process that has called :func:`keep_to_oneself`; do nothing except on Linux.
 
-    The process ``number`` must not start others meanwhile.
-
-    :param spared: children that stay alive, with all their descendants.
+    The process must not start others meanwhile. Its children in ``spared`` stay alive, with all their descendants.
     """
     for _ in range(_ROUNDS if sys.platform.startswith("linux") else 0):
-        found = _list_below(number, spared)
+        children: dict[int, list[int]] = {}
+        for each in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                state, parent, *_rest = each.read_bytes().rpartition(b")")[2].split()
+                if state not in b"ZX":
+                    children.setdefault(int(parent), []).append(int(each.parent.name))
+        found = [each for each in children.get(number, []) if each not in spared]
+        for process in found:  # the list grows meanwhile
+            found += [each for each in children.get(process, []) if each not in spared]
         if not found:
             return
-        for each in [(process, end) for end in (signal.SIGSTOP, signal.SIGKILL) for process in found]:
-            with contextlib.suppress(OSError):  # it has ended, or is another user's
-                os.kill(*each)
-
-
-def _list_below(number: int, spared: Collection[int]) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for each in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            state, parent, *_ = each.read_bytes().rpartition(b")")[2].split()
-            if state not in b"ZX":
-                children.setdefault(int(parent), []).append(int(each.parent.name))
-    found: list[int] = []
-    waiting = [number]
-    while waiting:
-        below = [each for each in children.get(waiting.pop(), []) if each not in spared]
-        found += below
-        waiting += below
-    return found
+        for end in (signal.SIGSTOP, signal.SIGKILL):
+            for process in found:
+                with contextlib.suppress(OSError):  # it has ended, or is another user's
+                    os.kill(process, end)
 
 
 def take_over_output() -> int:
     """Keep standard output for the answers, and discard the output of foreign code."""
-    answers = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    answers, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     return answers
+
+
+def take_over_input() -> int:
+    """Keep standard input for the questions, and leave foreign code nothing to read."""
+    asked = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return asked
 
 
 class LastLine(io.TextIOWrapper):
@@ -168,13 +163,6 @@ class LastLine(io.TextIOWrapper):
         whole = hide_secrets(_COLOURS.sub("", self._end)).splitlines()[1:]  # the first may be cut, a secret with it
         last = next((line.strip() for line in reversed(whole) if line.strip()), "")
         return str(last.partition(": error: ")[2] or last)
-
-
-def take_over_input() -> int:
-    """Keep standard input for the questions, and leave foreign code nothing to read."""
-    asked = os.dup(0)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    return asked
 
 
 def close_all_but(kept: int) -> None:
@@ -212,23 +200,20 @@ def describe_error(error: BaseException, root: str = "") -> str:
     place = find_place(cause, root) if root else ""
     if isinstance(cause, Refused):
         return f"{cause}{place}"
-    try:
-        text = " ".join(["", *_COLOURS.sub("", str(cause)).split()])
-    except Exception:  # noqa: BLE001  (whatever an exception's own text raises)
-        text = ""
-    return f"{type(cause).__name__}{text and ':'}{text}{place}"
+    text = ""
+    with contextlib.suppress(Exception):  # whatever an exception's own text raises
+        text = " ".join(_COLOURS.sub("", str(cause)).split())
+    return f"{type(cause).__name__}{text and ': '}{text}{place}"
 
 
 def find_place(error: BaseException, root: str) -> str:
     """Return the last place of the error's traceback that is in the project's code: `` (own.py:7)``; else ``""``."""
     import traceback
 
-    inside = [
-        f" ({os.path.relpath(frame.filename, root)}:{frame.lineno})"
-        for frame in traceback.extract_tb((error.__cause__ or error).__traceback__)
-        if frame.filename.startswith(f"{root}{os.sep}") and f"{os.sep}site-packages{os.sep}" not in frame.filename
-    ]
-    return inside[-1] if inside else ""
+    for frame in reversed(traceback.extract_tb((error.__cause__ or error).__traceback__)):
+        if frame.filename.startswith(f"{root}{os.sep}") and f"{os.sep}site-packages{os.sep}" not in frame.filename:
+            return f" ({os.path.relpath(frame.filename, root)}:{frame.lineno})"
+    return ""
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
@@ -258,11 +243,8 @@ _OF_THE_MACHINE = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """``AUDIT_ARCH_*`` of linux/audit.h, and the number of the call ``socket(2)``, for each machine."""
 _IO_URING_SETUP = 425  # on every machine; through it sockets are made without a call of ``socket(2)``
 _X32 = 0x40000000  # from here on, x86-64 has each of its calls under a second number
-
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-"""``BPF_LD|W|ABS``, ``BPF_JMP|JEQ|K``, ``BPF_JMP|JGE|K`` and ``BPF_RET|K`` of linux/bpf_common.h."""
-_CALL, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-"""Offsets in ``struct seccomp_data`` of linux/seccomp.h, on a little-endian machine."""
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of linux/bpf_common.h: LD|W|ABS, JEQ|K, JGE|K, RET|K
+_CALL, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in ``struct seccomp_data``, on a little-endian machine
 _AF_UNIX, _AF_NETLINK = 1, 16  # within the machine; the latter asks the kernel, about its interfaces say
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h and linux/seccomp.h
@@ -295,8 +277,7 @@ def cut_off() -> bool:
     held = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     filtered = struct.pack("HP", len(steps), ctypes.addressof(held))
     control = ctypes.CDLL(None).prctl
-    said = (ctypes.c_ulong(1), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
-    if control(_PR_SET_NO_NEW_PRIVS, *said):
+    if control(_PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))):
         return False
     return bool(control(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.c_char_p(filtered)) == 0)
 

@@ -12,11 +12,8 @@ from pytest_bertsize.builder.messages import Answer, Built, Frame, NotBuilt, Why
 from pytest_bertsize.wording import printable, shown
 
 LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
-_UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
-"""Fields of :class:`Built` that are not escaped, because names in them are compared with other lists of names."""
-
-
-_CONTENTS: Mapping[str, Any] = {
+_UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})  # names here are compared with other names
+_CONTENTS: Mapping[str, Any] = {  # the type of a frame's content, by the frame's kind
     "ready": dict[str, str],
     "failed": str,
     "refused": str,
@@ -25,7 +22,6 @@ _CONTENTS: Mapping[str, Any] = {
     "died": int,
     "nonsense": Any,
 }
-"""The type of a frame's content, by the frame's kind."""
 
 
 def read_content(frame: Frame) -> Any:
@@ -41,43 +37,29 @@ def read_content(frame: Frame) -> Any:
 
 
 def read_answer(content: bytes) -> Built | NotBuilt:
-    """Decode an :class:`Answer`.
-
-    :raises ValueError: for anything else.
-    """
+    """Decode an :class:`Answer`; raise a ``ValueError`` for anything else."""
     built, failed = msgspec.json.decode(content, type=Answer)
     if failed:
-        return failed._replace(
-            detail=printable(failed.detail, LONGEST_REASON), fix=printable(failed.fix, LONGEST_REASON)
-        )
+        detail, fix = (printable(text, LONGEST_REASON) for text in (failed.detail, failed.fix))
+        return failed._replace(detail=detail, fix=fix)
     if built is None:
         raise ValueError("the answer has neither a model nor the reason why there is none")
     return check_built(built) if built.tensors else NotBuilt(Why.RAISED, "it has no parameters")
 
 
 def check_built(built: Built) -> Built | NotBuilt:
-    """Return a build with its texts escaped, or the failure of one that has an unprintable name.
-
-    :raises ValueError: for a negative number, and for a config with a dict or an object.
-    """
+    """Return a build with its texts escaped, a ``NotBuilt`` for an unprintable name; raise for a negative number."""
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
     numbers += [each.numbers for each in built.hidden]
     numbers += [flops for _, flops in built.flops or ()]
     numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
-    if min(numbers, default=0) < 0 or (built.config and not _is_plain([*built.config.said.values()])):
-        raise ValueError("a build has a negative number or a value that is not plain")
+    if min(numbers, default=0) < 0:
+        raise ValueError("a build has a negative number")
     if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
         return NotBuilt(Why.RAISED, f"it has a parameter named {shown(odd)}")
     escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}
-    stood_in = tuple(printable(each, LONGEST_REASON) for each in built.stood_in)
-    return built._replace(**{**escaped, "stood_in": stood_in})
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str)
+    return built._replace(**{**escaped, "stood_in": tuple(printable(each, LONGEST_REASON) for each in built.stood_in)})
 
 
 def _escape(value: Any) -> Any:
@@ -115,10 +97,7 @@ _FIXES: Mapping[Why, str] = {
 
 
 def suggest_fix(failed: NotBuilt, *, own: bool) -> str:
-    """Suggest a fix for a model that was not built.
-
-    :param own: whether a function of the project builds it.
-    """
+    """Suggest a fix for a model that was not built; ``own`` is true if a function of the project builds it."""
     if failed.fix:
         return failed.fix
     if failed.kind is Why.NO_TORCH and failed.python:

@@ -35,16 +35,14 @@ CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
 
 
 class Limits(Struct, frozen=True):
-    """The most time and memory that the helper process and its forks may take; a process that takes more is killed."""
+    """The most seconds, and bytes of memory, that the helper process and its forks may take before they are killed."""
 
-    importing: float = 120.0  # seconds
-    building: float = 30.0  # seconds for one model
-    memory: int = 160 * MEGABYTE  # bytes for one model, beside those for the import of its class
-    own_memory: int = 1024 * MEGABYTE
-    """The most bytes that a build by a factory may take, including libraries that the factory imports meanwhile."""
-    on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
-    another: int = 4096 * MEGABYTE
-    """The most bytes of another interpreter's helper process, without its forks; torch needs a tenth of this limit."""
+    importing: float = 120.0
+    building: float = 30.0  # one model
+    memory: int = 160 * MEGABYTE  # one model, beside the memory for the import of its class
+    own_memory: int = 1024 * MEGABYTE  # one model of a factory, with the libraries that the factory imports meanwhile
+    on_cpu: int = 2048 * MEGABYTE  # one model whose parameters have values
+    another: int = 4096 * MEGABYTE  # another interpreter's helper process, without its forks; torch needs a tenth
 
     def find_memory(self, request: Request) -> int:
         """Return the most bytes of memory that the build of a requested model may take."""
@@ -106,20 +104,19 @@ class Helper(Struct, eq=False):
         Requests that differ in their names alone share one build. A factory that several requests share has to return
         the model: a call of ``check_model`` does not end it.
         """
-        first: dict[str, int] = {}
-        known = len(self._numbers)
-        remembered: Mapping[str, str] = {}
+        known, first = len(self._numbers), dict[str, int]()
         for number, request in enumerate(requests, known):
             by_name = request.declared if request.command else None
             asked = json.dumps(request._replace(name="", declared=by_name))  # in order, as a factory gets it
             self._numbers[request.name] = first.setdefault(asked, number)
         shared = Counter(self._numbers[each.name] for each in requests)
+        remembered: Mapping[str, str] = {}
         for number in first.values():
             request = requests[number - known]
             if self.memory and (found := self.memory.recall(request, self.command)):
                 self._results[number], remembered = found
-                continue
-            self._waiting[number] = request if shared[number] == 1 else request._replace(declared=None)
+            else:
+                self._waiting[number] = request if shared[number] == 1 else request._replace(declared=None)
         if not (self._waiting or self._tasks):
             self.versions.update(remembered)
         if WINDOWS or not self._waiting:
@@ -133,7 +130,7 @@ class Helper(Struct, eq=False):
             self.stop()  # this is a fork of the run: some plugins run each test in one
         if (number := self._numbers.get(name)) is None:
             return NotBuilt(Why.NEVER_ASKED)
-        self._listen_anew()
+        self._restart_clocks()
         while number not in self._results:
             try:
                 self._advance(self._hand_out())
@@ -160,13 +157,19 @@ class Helper(Struct, eq=False):
             self._child.send("build", number, request._replace(memory=memory, closed_form=""))
         return self._child
 
+    def _restart_clocks(self) -> None:
+        """Restart all time limits: the time in which nobody read frames does not count."""
+        self._since = monotonic()
+        for task in self._tasks.values():
+            task.since = self._since
+
     def _advance(self, child: Child) -> None:
         """Listen for a moment, and check the limits of the processes."""
         if frame := child.read():
             try:
                 self._take_frame(frame)
             except (ValueError, RecursionError):
-                raise child.lose_in_nonsense() from None
+                raise child.lose() from None
         if (now := monotonic()) - self._looked >= BETWEEN_LOOKS and child is self._child:
             self._looked = now
             self._check_limits(child, now)
@@ -179,7 +182,7 @@ class Helper(Struct, eq=False):
         if frame.kind == "ready":
             self.versions.update(content)
             self._is_ready = True
-            self._listen_anew()
+            self._restart_clocks()
         elif frame.kind in {"failed", "refused"}:
             why = Why.NO_TORCH if frame.kind == "failed" else Why.NO_PYTHON
             self._fail_all(NotBuilt(why, printable(content), python=self._python))
@@ -190,12 +193,7 @@ class Helper(Struct, eq=False):
             elif frame.kind == "begun":  # the smaller one counts: its own figure or ours
                 task.most_memory = min(content, memory_of(task.process)) + self.limits.find_memory(task.request)
             else:
-                result = self._conclude(frame.kind, content, task.request)
-                if isinstance(result, Built):
-                    if self.memory:
-                        result = self.memory.keep(task.request, self.command, result, self.versions)
-                    result = result._replace(loaded=())
-                self._results[frame.number] = result
+                self._results[frame.number] = self._conclude(frame.kind, content, task.request)
                 del self._tasks[frame.number]
 
     def _conclude(self, kind: str, content: Any, request: Request) -> Built | NotBuilt:
@@ -204,15 +202,10 @@ class Helper(Struct, eq=False):
             return explain_death(content, process)
         if kind == "nonsense":
             return NotBuilt(Why.NONSENSE, f"{process} sent an unreadable answer")
-        is_lacking = isinstance(content, NotBuilt) and content.kind is Why.NO_TORCH
-        result: Built | NotBuilt = content._replace(python=self._python) if is_lacking else content
-        return result
-
-    def _listen_anew(self) -> None:
-        """Restart all time limits: the time in which nobody read frames does not count."""
-        self._since = monotonic()
-        for task in self._tasks.values():
-            task.since = self._since
+        if isinstance(content, NotBuilt):
+            return content._replace(python=self._python) if content.kind is Why.NO_TORCH else content
+        built: Built = self.memory.keep(request, self.command, content, self.versions) if self.memory else content
+        return built._replace(loaded=())
 
     def _check_limits(self, child: Child, now: float) -> None:
         if self._python:

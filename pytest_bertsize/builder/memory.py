@@ -1,10 +1,8 @@
 """A cache of builds, used outside CI: a model that a class of the library built, until one of its inputs changes.
 
-A build is kept only if it runs no code of the project. Its key is a hash of the request, the interpreter, the platform,
-the environment and our own files. Its entry names a list of stamps: the sizes and times of the files that the build
-loaded, of the folders that Python searches, and of the RECORD files of torch, transformers and PEFT. If any stamp
-differs, the model is built again. A build that equals the closed form whose hash is in the request is kept without its
-tensors, because the closed form has the same.
+The key of a build is a hash of the request, the interpreter, the platform, the environment and our own files. Its entry
+names a list of stamps: sizes and times of the files that the build loaded, and of the folders that Python searches. If
+one differs, the model is built again. A build that equals the closed form of its request is kept without its tensors.
 """
 
 from __future__ import annotations
@@ -20,15 +18,16 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import time, time_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from pytest_bertsize.builder.failures import check_built
 from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.files import open_regular, replace_file
 
 FOLDER = "d/bertsize"  # the folder of the cache, inside pytest's own cache folder
-MOST_FILES = {".json": 1_000, ".stamps": 100}
-"""The most files of each kind in the cache, by suffix: entries, and lists of stamps."""
+MOST_FILES = {".json": 1_000, ".stamps": 100}  # the most entries, and lists of stamps, by their suffix
 LARGEST = 32 * 1024 * 1024  # the most bytes of a file; the entry of a model of 1,000 layers has 2 MB
 _READ = ("CUDA", "HF_", "HOME", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
 """Prefixes of the environment variables that Python and the libraries read."""
@@ -36,8 +35,7 @@ _OWN = Path(__file__).parents[1]
 _NAME = re.compile("[0-9a-f]{64}")
 _LONGEST_AGO = 10**10  # seconds since an entry was written: more than 300 years are a mistake
 
-Stamp = tuple[str, int, int]
-"""Path, size, and time of the last change in nanoseconds; size and time are -1 if nothing is at the path."""
+Stamp = tuple[str, int, int]  # path, size, and time of the last change in nanoseconds; -1 if nothing is at the path
 
 
 class Entry(NamedTuple):
@@ -45,16 +43,13 @@ class Entry(NamedTuple):
 
     built_at: float  # seconds since the epoch
     versions: Mapping[str, str]
-    stamps: str  # the checksum of the build's list of stamps, which is also the name of the list's file
+    stamps: str  # the checksum of the build's list of stamps, which is the name of the list's file
     built: Built  # the build, without its tensors if it equals the closed form
     key: str  # the hash of the key, which is also the name of the entry's file
 
 
 class Memory:
-    """A folder of entries and of lists of stamps: each file has a checksum, and then JSON.
-
-    The name of an entry's file is the hash of its key, that of a list's file its checksum.
-    """
+    """A folder of entries and of lists of stamps, as JSON."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,7 +78,7 @@ class Memory:
             return None
         try:
             key = _hash_key(request, command)
-            entry: Entry = self._read(key, ".json", Entry)
+            entry = msgspec.json.decode(self._read(f"{key}.json"), type=Entry)
             built, is_unchanged = check_built(entry.built), self._is_unchanged(entry.stamps)
         except (OSError, ValueError, RecursionError):
             return None
@@ -95,54 +90,40 @@ class Memory:
         return built._replace(seconds_ago=seconds), entry.versions
 
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
-        """Keep a build of this run, if every file that it loaded is older than the run.
-
-        :returns: the build, with ``agreed`` set if it equals the closed form.
-        """
+        """Keep a build if all that it loaded is older than the run; return it with ``agreed`` set."""
         stamps = [self._stamp(path) for path in built.loaded]
         if request.runs_own_code or not stamps or any(time_of >= _STARTED for _, _, time_of in stamps):
             return built
         if request.closed_form and self.agrees(request, built):
             built = built._replace(agreed=True)
+        rest = built._replace(loaded=(), tensors=() if built.agreed else built.tensors)
         with contextlib.suppress(OSError):  # a full disk, a folder that may not be written: the next run builds again
             self.folder.mkdir(parents=True, exist_ok=True)
-            listed = self._write(stamps, ".stamps")
-            rest = built._replace(loaded=(), tensors=() if built.agreed else built.tensors)
-            key = _hash_key(request, command)
-            self._write(Entry(time(), versions, listed, rest, key), ".json", key)
+            listed = msgspec.json.encode(stamps)
+            checksum, key = sha256(listed).hexdigest(), _hash_key(request, command)
+            if not (self.folder / f"{checksum}.stamps").exists():
+                self._write(f"{checksum}.stamps", listed)
+            self._write(f"{key}.json", msgspec.json.encode(Entry(time(), versions, checksum, rest, key)))
         return built
 
     def _compare_stamps(self, name: str) -> bool:
-        stamps = self._read(name, ".stamps", list[Stamp], name) if name.isalnum() else []
-        return bool(stamps) and all(self._stamp(each[0]) == each for each in stamps)
+        """Return whether all files of a list of stamps are as they were; the list's name is its checksum."""
+        content = self._read(f"{name}.stamps") if name.isalnum() else b"[]"
+        stamps = msgspec.json.decode(content, type=list[Stamp])
+        is_whole = sha256(content).hexdigest() == name
+        return is_whole and bool(stamps) and all(self._stamp(each[0]) == each for each in stamps)
 
-    def _read(self, name: str, suffix: str, kind: Any, expected: str = "") -> Any:
-        """Return the content of a file of the cache.
+    def _read(self, name: str) -> bytes:
+        with open_regular(self.folder / name) as stream:
+            return stream.read(LARGEST)
 
-        :param kind: the type of the content.
-        :param expected: the file's checksum, if that is known.
-        """
-        import msgspec
-
-        with open_regular(self.folder / f"{name}{suffix}") as stream:
-            checksum, _, content = stream.read(LARGEST).partition(b"\n")
-        if checksum.decode() != sha256(content).hexdigest() or (expected or checksum.decode()) != checksum.decode():
-            raise ValueError(name)
-        return msgspec.json.decode(content, type=kind)
-
-    def _write(self, content: object, suffix: str, name: str = "") -> str:
-        """Write a file, and return its name, by default its checksum; if there are too many, drop the oldest first."""
-        import msgspec
-
-        encoded = msgspec.json.encode(content)
-        checksum = sha256(encoded).hexdigest()
-        path = self.folder / f"{name or checksum}{suffix}"
-        if name or not path.exists():
-            if len(kept := self._list_files(suffix)) >= MOST_FILES[suffix]:
-                for each in sorted(kept, key=lambda path: path.stat().st_mtime_ns)[: MOST_FILES[suffix] // 10]:
-                    each.unlink(missing_ok=True)
-            replace_file(path, checksum.encode() + b"\n" + encoded)
-        return name or checksum
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a file; if there are too many of its kind, drop the oldest first."""
+        suffix = Path(name).suffix
+        if len(kept := self._list_files(suffix)) >= MOST_FILES[suffix]:
+            for each in sorted(kept, key=lambda path: path.stat().st_mtime_ns)[: MOST_FILES[suffix] // 10]:
+                each.unlink(missing_ok=True)
+        replace_file(self.folder / name, content)
 
 
 _STARTED = time_ns()

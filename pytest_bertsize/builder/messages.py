@@ -49,11 +49,9 @@ class Request(NamedTuple):
     paths: tuple[str, ...] = ()  # folders, beside the root, from which a module of the project is imported
     modules: tuple[Module, ...] = ()
     adapter: Mapping[str, Any] = {}  # arguments of PEFT's ``LoraConfig``; empty for a model without an adapter
-    filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Names and shapes of a checkpoint's tensors; the answer says how transformers loads them."""
+    filed: tuple[tuple[str, tuple[int, ...]], ...] = ()  # names and shapes of the tensors of a checkpoint
     seq_len: int = 0  # tokens of a forward pass whose operations are counted; 0 for no pass
-    asked: tuple[str, ...] = ()
-    """Keys whose values in the config object are wanted; ``encoder.hidden_size`` is a key of an object in it."""
+    asked: tuple[str, ...] = ()  # keys whose values in the config object are wanted: ``encoder.hidden_size``
     unknown: tuple[str, ...] = ()  # keys that are left out; the config's class is asked whether it has them
     varied: tuple[tuple[str, Any, Any], ...] = ()  # keys of configs, their value, and the one in its place
     hub: Mapping[str, Mapping[str, Any]] = {}
@@ -77,8 +75,7 @@ def read_request(content: bytes) -> Request:
 class ConfigSaid(NamedTuple):
     """The values in a config object, which the class of the config makes from the file."""
 
-    said: Mapping[str, Any]
-    """The object's values of the wanted keys: plain values, lists of these, and for any other value its type."""
+    said: Mapping[str, Any]  # the object's values of the wanted keys as JSON; of any other value its type
     read: tuple[str, ...] = ()  # keys of the file that were left out, and that its class has
     by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class of the project
 
@@ -102,8 +99,7 @@ class Finished(NamedTuple):
     config: Mapping[str, Any]  # plain values alone
 
 
-OF_DISK = ("its folder", "its file")
-"""The origins of a config that code reads by the path of a folder, and by the path of a file."""
+OF_DISK = ("its folder", "its file")  # the origins of a config that code reads by a path
 
 
 class Answered(NamedTuple):
@@ -111,8 +107,7 @@ class Answered(NamedTuple):
 
     name: str
     origin: str  # the source of the config that answered it
-    tokens: int | None = None
-    """The assumed length of the name's tokenizer; ``None`` if the code needs no length, or the tokenizer exists."""
+    tokens: int | None = None  # the assumed length of a missing tokenizer, if the code needs it
     by_hub: bool = False  # true if ``hub`` of the table gives the name another config
 
 
@@ -139,19 +134,14 @@ class Built(NamedTuple):
     tensors: tuple[Tensor, ...]  # without components: those come from the closed form, joined by name
     declared_ties: Mapping[str, str]  # each tied name and its source, as the class itself declares them
     buffers: tuple[Buffer, ...] = ()  # tensors that a checkpoint may hold beside parameters
-    flops: tuple[tuple[str, int], ...] | None = None
-    """The FLOPs of each module in a forward pass, without those of its inner modules."""
+    flops: tuple[tuple[str, int], ...] | None = None  # of each module, without those of its inner modules
     problems: Mapping[str, str] = {}  # the reason for a missing :attr:`loading` or :attr:`flops` that was asked for
-    config: ConfigSaid | None = None
-    """Values of the config object; ``None`` if no key was wanted, as for a model that the project's function builds."""
-    loading: Loading | None = None
-    """The way that transformers loads the checkpoint; ``None`` without a checkpoint, or for another library's class."""
+    config: ConfigSaid | None = None  # ``None`` if no key was wanted
+    loading: Loading | None = None  # the way that transformers loads the checkpoint
     transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
-    kinds: Mapping[str, str] = {}
-    """The class names of torch's own modules in a model that the project's code builds, by the modules' paths."""
-    stood_in: tuple[str, ...] = ()
-    """A sentence for each kind of missing or replaced code: ``not installed and not used: wandb, apex``."""
+    kinds: Mapping[str, str] = {}  # classes of torch's own modules in a model of the project's code, by path
+    stood_in: tuple[str, ...] = ()  # a sentence for each kind of missing code: ``not installed and not used: wandb``
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()
@@ -159,22 +149,19 @@ class Built(NamedTuple):
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()  # the files and folders that the build depends on; empty if they are unknown
     seconds_ago: int | None = None  # seconds since an earlier run built it; ``None`` if this run did
-    agreed: bool = False
-    """True if the build equals the closed form whose hash is in its request; its tensors may then be left out."""
+    agreed: bool = False  # true if it equals the closed form whose hash was asked; it may then lack its tensors
 
     def lost_ties(self) -> list[str]:
         """Return each name that is tied by declaration alone, by a shared tensor alone, or differently by the two."""
-        by_identity = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
-        sources = {name: _last_source(name, self.declared_ties) for name in self.declared_ties}
-        names = by_identity.keys() | sources.keys()
-        return sorted(name for name in names if by_identity.get(name) != sources.get(name))
-
-
-def _last_source(name: str, ties: Mapping[str, str]) -> str:
-    seen = {name}
-    while (name := ties[name]) in ties and name not in seen:
-        seen.add(name)
-    return name
+        shared = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
+        declared: dict[str, str] = {}
+        for name, source in self.declared_ties.items():
+            seen = {name}
+            while source in self.declared_ties and source not in seen:
+                seen.add(source)
+                source = self.declared_ties[source]  # noqa: PLW2901
+            declared[name] = source
+        return sorted(name for name in {**shared, **declared} if shared.get(name) != declared.get(name))
 
 
 class Why(str, Enum):
@@ -317,8 +304,7 @@ class Frames:
 
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
 _SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
-_NAMES = ("tensors", "declared_ties", "buffers", "flops", "kinds", "finished", "untied", "hidden")
-"""Fields with names of a build."""
+_NAMES = ("tensors", "declared_ties", "buffers", "flops", "kinds", "finished", "untied", "hidden")  # fields of a build
 _SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
 
 
@@ -333,26 +319,24 @@ def hide_secrets(message: Any) -> Any:
     small letters alone: ``SORT_KEY=word_embeddings`` would turn a tensor into another.
     """
     note_environment()
-    words: dict[str, str] = {}
-    for name, value in _SEEN:
-        if name.upper().endswith(_SECRET):
-            forms = (value, repr(value)[1:-1], " ".join(value.split()))
-            said = f"(the value of {name} is left out)"
-            words.update(dict.fromkeys((each for each in forms if len(each) >= _SHORTEST_SECRET), said))
-
+    words = {
+        form: f"(the value of {name} is left out)"
+        for name, value in _SEEN
+        if name.upper().endswith(_SECRET)
+        for form in (value, repr(value)[1:-1], " ".join(value.split()))
+        if len(form) >= _SHORTEST_SECRET
+    }
     if not words:
         return message
     longest_first = sorted(words, key=len, reverse=True)
-    secret, of_names = (
-        re.compile("|".join(map(re.escape, each)) or r"(?!)")
-        for each in (longest_first, [word for word in longest_first if not re.fullmatch("[a-z_.]+", word)])
-    )
+    of_names = (word for word in longest_first if not re.fullmatch("[a-z_.]+", word))
+    secret, in_names = (re.compile("|".join(map(re.escape, each)) or r"(?!)") for each in (longest_first, of_names))
 
     def hide(value: Any, secret: re.Pattern[str]) -> Any:
         if isinstance(value, str):
             return secret.sub(lambda found: words[found[0]], value)
         if isinstance(value, Built):
-            return [hide(each, of_names if name in _NAMES else secret) for name, each in zip(value._fields, value)]
+            return [hide(each, in_names if name in _NAMES else secret) for name, each in zip(value._fields, value)]
         if isinstance(value, Mapping):
             return {hide(key, secret): hide(each, secret) for key, each in value.items()}
         return [hide(each, secret) for each in value] if isinstance(value, (list, tuple)) else value

@@ -61,8 +61,7 @@ class Child:
         """:param longest: the most bytes of an answer."""
         assert process.stdin is not None
         assert process.stdout is not None
-        self.process = process
-        self.started = monotonic()
+        self.process, self.started = process, monotonic()
         self._name, self._longest = name, longest
         self._questions, self._answers = process.stdin.fileno(), process.stdout.fileno()
         self._frames = Frames(self._answers, longest)
@@ -97,9 +96,9 @@ class Child:
             end_family(self.process.pid)  # one that has ended keeps its own status
             raise Lost(explain_death(self.process.wait(), self._name)) from None
         except TooLong:
-            raise Lost(NotBuilt(Why.NONSENSE, f"{self._name} answered more than {self._longest:,} bytes")) from None
+            raise self.lose(f"answered more than {self._longest:,} bytes") from None
         except ValueError:
-            raise self.lose_in_nonsense() from None
+            raise self.lose() from None
 
     def _write(self) -> None:
         try:
@@ -110,8 +109,8 @@ class Child:
         except OSError:  # :meth:`read` notices a process that is dead already
             self._unwritten.clear()
 
-    def lose_in_nonsense(self) -> Lost:
-        return Lost(NotBuilt(Why.NONSENSE, f"{self._name} sent an unreadable answer"))
+    def lose(self, deed: str = "sent an unreadable answer") -> Lost:
+        return Lost(NotBuilt(Why.NONSENSE, f"{self._name} {deed}"))
 
     def check_memory(self, most: int) -> None:
         """:raises Lost: if the process takes more than ``most`` bytes of memory."""
@@ -149,7 +148,7 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
     except subprocess.TimeoutExpired:
         raise too_slow from None
     except ValueError:
-        raise child.lose_in_nonsense() from None
+        raise child.lose() from None
     finally:
         child.end()
 

@@ -27,12 +27,12 @@ CONFIG = "config.json"
 BY_HUB = "by hub in pyproject.toml"  # the reason that a name means a file of the project
 HUB_CACHE = "the hub cache"
 MAIN = "main"  # the revision of a name without one
-MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
-FRENCH = ("almanach", "camembert")
-"""Organisations that the hub added to older names, as in ``almanach/camembert-base``; :data:`MOVED` has others."""
+ADDED = (  # organisations that the hub added to older names, as in ``almanach/camembert-base``
+    *("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet"),
+    *("almanach", "camembert"),
+)
 _WORD = r"[0-9A-Za-z_]+(?:[.-][0-9A-Za-z_]+)*"
-_NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
-"""A name as the hub allows it (``validate_repo_id`` of huggingface_hub), of any length."""
+_NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")  # as the hub allows it (``validate_repo_id``), of any length
 _REVISION = re.compile(_WORD)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LONGEST = 96  # characters of a name
@@ -56,9 +56,9 @@ def is_name(text: str) -> bool:
 
 
 def normalize_name(name: str) -> str:
-    """Return a name without its organisation, if that is in :data:`MOVED` or :data:`FRENCH`; other names stay."""
+    """Return a name without its organisation, if that is in :data:`ADDED`; other names stay."""
     organisation, _, bare = name.rpartition("/")
-    return bare if organisation in (*MOVED, *FRENCH) else name
+    return bare if organisation in ADDED else name
 
 
 def is_noted_absent(published: Published, file: str) -> bool:
@@ -74,29 +74,22 @@ def find_in(names: Iterable[str], name: str) -> str | None:
 
 
 def find_published(name: str, revision: str = MAIN) -> Published | None:
-    """Look a name up in the catalogue, else in the cache of this machine; ``None`` if neither has it.
-
-    :param revision: the revision in the cache; the catalogue is asked only for ``main``.
-    """
+    """Look a name up in the catalogue, which has no revision but ``main``, else in the cache of this machine."""
     return (in_catalogue(name) if revision == MAIN else None) or in_cache(name, revision)
 
 
 def in_catalogue(name: str) -> Published | None:
-    found = _read_catalogue().get(normalize_name(name))
-    if found is None:
+    if (found := _read_catalogue().get(normalize_name(name))) is None:
         return None
     full, said = found
-    origin = f"the catalogue ({full} by {said['publisher']}, {_describe_status(said)})"
-    return Published(full, json.dumps(said["config"]).encode(), origin)
-
-
-def _describe_status(said: dict[str, Any]) -> str:
     if said["status"] == "hub":
-        return f"revision {said['revision'][:12]}"
-    if said["status"] == "publisher":
-        return f"as in {said['sources'][0].partition(' ')[0]}"
-    copies = said["copies"]
-    return f"unverified: {copies} copies agree" if copies > 1 else "an unverified copy"
+        status = f"revision {said['revision'][:12]}"
+    elif said["status"] == "publisher":
+        status = f"as in {said['sources'][0].partition(' ')[0]}"
+    else:
+        status = f"unverified: {said['copies']} copies agree" if said["copies"] > 1 else "an unverified copy"
+    origin = f"the catalogue ({full} by {said['publisher']}, {status})"
+    return Published(full, json.dumps(said["config"]).encode(), origin)
 
 
 @cache
@@ -110,7 +103,7 @@ def in_cache(name: str, revision: str = MAIN) -> Published | None:
     if not is_name(name):
         return None
     bare = normalize_name(name)
-    others = () if "/" in bare else (bare, *(f"{organisation}/{bare}" for organisation in (*MOVED, *FRENCH)))
+    others = () if "/" in bare else (bare, *(f"{organisation}/{bare}" for organisation in ADDED))
     for spelled in dict.fromkeys((name, *others)):
         folder, commit = _find_cache() / f"models--{spelled.replace('/', '--')}", revision
         if _REVISION.fullmatch(revision) and not _COMMIT.fullmatch(revision):
@@ -142,10 +135,7 @@ def _read_inside(folder: Path, path: Path) -> bytes | None:
 
 
 def suggest_fetching(name: str, revision: str | None = None) -> tuple[str, str]:
-    """Return a command that fetches a config which is not on this machine, and the whole advice with the table's key.
-
-    :param revision: a revision other than ``main``.
-    """
+    """Return a command that fetches a config, and the whole advice; ``revision`` is one other than ``main``."""
     near = nearest_to(name, _read_catalogue(), cutoff=0.9)
     meant = f'did you mean "{near}"? If not, ' if near and not revision and near != name else ""
     at, option = (f"@{revision}", f" --revision {revision}") if revision else ("", "")

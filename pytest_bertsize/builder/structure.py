@@ -41,30 +41,24 @@ def find_components(
     :param asked: modules that a budget limits, by their paths without the indices of lists.
     :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
     :param former: tensors of the base, which get a component too; a component with no tensor of today is empty.
-    :raises NoComponent: for a named component that is empty or shares a tensor with another one, or that has the name
-        of a module without all of its tensors.
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}
     found = _find_named(by_name, today, named or {})
     rest = {name: name_module(name) for name in by_name if name not in found}
-    if doubled := next(
-        (row for row in dict.fromkeys(found.values()) if any(row in levels(path) for path in rest.values())), ""
-    ):
-        said = f"the component {doubled} has a module's name, but not all its tensors: give the component another name"
-        raise NoComponent(doubled, said)
     counts: Counter[str] = Counter()
     for name, path in rest.items():
         for level in levels(path):
             counts[level] += by_name[name].owned
+    if doubled := next((row for row in found.values() if row in counts), ""):
+        said = f"the component {doubled} has a module's name, but not all its tensors: give the component another name"
+        raise NoComponent(doubled, said)
     rows = _choose_rows(counts, asked, MOST_ROWS - len(set(found.values())))
     divided = {row.rpartition(".")[0] for row in rows}
-    deepest = {
-        path: max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
-        for path in set(rest.values())
-    }
-    own = {path: f"{path}.{LOOSE}" for path, row in deepest.items() if path == row and row in divided}
-    return found | {name: own.get(path) or deepest[path] for name, path in rest.items()}
+    for name, path in rest.items():
+        row = max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
+        found[name] = f"{row}.{LOOSE}" if path == row and row in divided else row
+    return found
 
 
 def name_module(name: str) -> str:
@@ -76,20 +70,19 @@ def _find_named(
     by_name: Mapping[str, Tensor], today: Collection[str], named: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
     found: dict[str, str] = {}
-    for component, patterns in named.items():
-        for pattern in patterns:
-            is_path = _WILD.isdisjoint(pattern)
-            held = [
-                each
-                for each in by_name
-                if (f"{each}.".startswith(f"{pattern}.") if is_path else fnmatchcase(each, pattern))
-            ]
-            if not any(name in today for name in held):
-                raise NoComponent(component, f"{shown(pattern)} matches no module or tensor of the built model")
-            for name in held:
-                if found.setdefault(name, component) != component:
-                    both = f"{printable(name)} is also in the component {found[name]}: a tensor has only one component"
-                    raise NoComponent(component, both)
+    for component, pattern in ((component, each) for component, patterns in named.items() for each in patterns):
+        is_path = _WILD.isdisjoint(pattern)
+        held = [
+            each
+            for each in by_name
+            if (f"{each}.".startswith(f"{pattern}.") if is_path else fnmatchcase(each, pattern))
+        ]
+        if not any(name in today for name in held):
+            raise NoComponent(component, f"{shown(pattern)} matches no module or tensor of the built model")
+        for name in held:
+            if found.setdefault(name, component) != component:
+                both = f"{printable(name)} is also in the component {found[name]}: a tensor has only one component"
+                raise NoComponent(component, both)
     return found
 
 
@@ -98,19 +91,17 @@ def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
-
-    def by_count(path: str) -> tuple[int, str]:
-        return -counts[path], path
-
     outermost = sorted(below.get("", []), key=lambda path: -counts[path])
     limited = {level for path in asked if path in counts for level in levels(path)}
     rows = {*outermost, *limited} if len(outermost) <= most else {*outermost[: most - 1], *limited}
-    waiting = sorted(rows, key=by_count)
+    waiting = {*rows}
     while waiting:
-        inner = below.get(waiting.pop(0), [])
-        if inner and len({*rows, *inner}) <= most:
-            rows |= {*inner}
-            waiting = sorted({*waiting, *inner}, key=by_count)
+        largest = min(waiting, key=lambda path: (-counts[path], path))
+        waiting.remove(largest)
+        inner = {*below.get(largest, [])}
+        if inner and len(rows | inner) <= most:
+            rows |= inner
+            waiting |= inner
     return rows
 
 
@@ -124,8 +115,7 @@ def inventory_of(
 ) -> Inventory:
     """Return a build's tensors with components; a tensor that the closed form lacks gets its neighbours' component.
 
-    :param expected: the tensors of the closed form; ``None`` without one.
-    :param components: the component of each tensor without a closed form, by name; ``None`` to take the modules.
+    :param components: the component of each tensor by name, if there is no closed form; ``None`` to take the modules.
     """
     owners: Mapping[str, str | None] = {}
     names = [each.name for each in built.tensors]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.builder.child.listing import LONGEST
 from pytest_bertsize.builder.child.making import read_config_values
 from pytest_bertsize.builder.messages import ConfigSaid, Request
 
@@ -43,10 +42,9 @@ def test_it_says_a_key_of_an_object() -> None:
         ((1, 2), [1, 2]),
         (0.5, 0.5),
         (float("nan"), "a float"),
-        (10**30, "a int"),
-        ("x" * 201, "a str"),
-        ([1] * (LONGEST + 1), "a list"),
-        ({"a": 1}, "a dict"),
+        (10**30, 10**30),
+        (object(), "a object"),
+        ({"a": 1}, {"a": 1}),
     ],
     ids=lambda value: str(value)[:20],
 )

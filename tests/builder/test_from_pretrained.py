@@ -175,12 +175,6 @@ open("adapter_config.json", "w").write('{"base_model_name_or_path": "acme/tiny"}
 open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pretrained("acme/tiny")
 → 'acme/tiny' holds an adapter, which from_pretrained would add; let the factory make the base model, and write
   adapter = "configs/adapter_config.json" in the model's table
-AutoModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})
-→ from_pretrained('acme/tiny', config=…) is given a dict, which transformers ignores; pass a config
-  object: config=AutoConfig.from_pretrained(…)
-BertModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})
-→ from_pretrained('acme/tiny', config=…) is given a dict, which transformers ignores; pass a config
-  object: config=AutoConfig.from_pretrained(…)
 BertModel.from_pretrained("bert-base-uncased", revision="v2")
 → neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
   revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir

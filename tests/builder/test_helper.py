@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import sys
@@ -20,7 +19,7 @@ import pytest
 import torch
 
 from pytest_bertsize.builder import messages, own_process
-from pytest_bertsize.builder.child.making import explain_error
+from pytest_bertsize.builder.child.making import explain_error, import_peft
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.failures import read_answer, read_content, suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
@@ -148,7 +147,6 @@ W = Tensor("w", (2, 3), "")
         ("answer", [[[["w", [2], "", 1, None]], {}]]),
         ("answer", Answer(Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),)))),
         ("answer", Answer(Built((W,), {}, flops=(("", -1),)))),
-        ("answer", Answer(Built((W,), {}, config=ConfigSaid({"a": {}})))),
         ("answer", Answer(failed=NotBuilt("because"))),  # type: ignore[arg-type]
         *(("begun", "much"), ("begun", -1), ("forked", 0), ("ready", []), ("other", 0)),
     ],
@@ -176,11 +174,9 @@ def test_foreign_text_in_an_answer_is_made_printable() -> None:
 @pytest.mark.parametrize("peft", [None, ModuleType("peft")], ids=["none", "another release"])
 def test_a_peft_that_cannot_be_imported_is_a_refusal(monkeypatch: pytest.MonkeyPatch, peft: ModuleType | None) -> None:
     """As PEFT 0.18 beside transformers 4.40: "cannot import name 'EncoderDecoderCache' from 'transformers'"."""
-    lora = "pytest_bertsize.builder.child.lora"
     monkeypatch.setitem(sys.modules, "peft", peft)
-    monkeypatch.delitem(sys.modules, lora, raising=False)
     with pytest.raises(Refused, match="the model has an adapter, and PEFT cannot be imported") as refused:
-        importlib.import_module(lora)
+        import_peft()
     assert refused.value.why is Why.NO_PEFT
 
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 import transformers
 from transformers import BertConfig, BertModel, BertPreTrainedModel
-from transformers.models.bert.modeling_bert import BertOnlyMLMHead
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights
@@ -163,44 +162,12 @@ class Unfinished(Mapped):
         """Do nothing."""
 
 
-class Called(Mapped):
-    """Whose method 4 calls."""
-
-    def _tie_weights(self) -> None:
-        self.bias = self.output.bias
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**more)
-        self.bias = torch.nn.Parameter(torch.empty(TINY["vocab_size"], device="meta"))
-
-
-class Headed(Tagger):
-    """With a head of the library, which shares its bias in transformers 4 and leaves it to the model's class in 5."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        with torch.device("meta"):
-            self.cls = BertOnlyMLMHead(self.config)
-
-    def get_output_embeddings(self) -> Any:
-        return self.cls.predictions.decoder
-
-
 BY_OUTPUT = Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")
-OF_HEAD = "cls.predictions.decoder"
 UNTIED: dict[str, tuple[Callable[[], Any], list[Untied]]] = {
-    "a head of the library": (
-        Headed,
-        [
-            Untied("", f"{OF_HEAD}.weight", WORDS, "Headed.get_output_embeddings"),
-            Untied("", f"{OF_HEAD}.bias", "cls.predictions.bias", "Headed.get_output_embeddings"),
-        ],
-    ),
     "output": (Tagger, [BY_OUTPUT]),
     "a config that does not tie": (lambda: Tagger(tie_word_embeddings=False), []),
     "a dict": (Mapped, []),
     "a dict without post_init": (Unfinished, [Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")]),
-    "a method": (Called, [Untied("", "bias", "output.bias", "Called._tie_weights")]),
     "in another module": (lambda: torch.nn.ModuleDict({"of": Tagger()}), [BY_OUTPUT._replace(path="of")]),
 }
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.child.lora import adapt
+from pytest_bertsize.builder.child.making import adapt
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import list_tensors

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
 
-from pytest_bertsize.builder.child.lora import adapt
+from pytest_bertsize.builder.child.making import adapt
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.config.adapter import (
     COUNTED,

@@ -1,8 +1,7 @@
 """The helper process: the only importer of torch and transformers.
 
-It imports both with the garbage collector paused, forks for each requested model, and exits by ``os._exit``:
-collection and interpreter shutdown are half the cost of a plain import. It reads questions from standard input and
-writes answers to a separate descriptor, so that the output of a library is never read as an answer.
+It imports both with the garbage collector paused, and exits by ``os._exit``: collection and interpreter shutdown are
+half the cost of a plain import. Answers have a descriptor of their own, so that no output of a library is read as one.
 """
 
 from __future__ import annotations
@@ -22,30 +21,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child.from_pretrained import list_answers
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.loading import find_loading
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
 from pytest_bertsize.builder.child.stand_ins import ADDED, describe_stand_ins, stand_in_for
-from pytest_bertsize.builder.confined import (
-    HANDED,
-    MEMORY_ABOVE_IMPORT,
-    REFUSED,
-    LastLine,
-    close_all_but,
-    cut_off,
-    describe_error,
-    end_below,
-    keep_to_oneself,
-    limit_memory,
-    refuse_the_network,
-    take_over_input,
-    take_over_output,
-)
 from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, Why, read_request, send_frame
 
 OWN_MEMORY = 8 * 1024**3  # bytes of address space for code of the project, whose imports are unknown
-
 MOST_MISSING = 100  # names for which a fork runs again
 
 
@@ -77,7 +61,7 @@ class Fork:
         with contextlib.suppress(ProcessLookupError):
             if self.request.runs_own_code:
                 os.kill(self.process, signal.SIGSTOP)
-                end_below(self.process)
+                confined.end_below(self.process)
             os.kill(self.process, signal.SIGKILL)  # one that has ended keeps its own status
         os.close(self.pipe)
         status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
@@ -87,71 +71,23 @@ class Fork:
 
 
 def main() -> None:
-    keep_to_oneself()
+    confined.keep_to_oneself()
     gc.disable()
-    answers = take_over_output()
+    answers = confined.take_over_output()
     try:
         versions = _import_libraries()
     except BaseException as error:
-        send_frame(answers, "failed", 0, describe_error(error))
+        send_frame(answers, "failed", 0, confined.describe_error(error))
         os._exit(1)
     gc.freeze()
     gc.enable()
-    asked = take_over_input()
+    asked = confined.take_over_input()
     send_frame(answers, "ready", 0, {**versions, "python": platform.python_version()})
-    sys.addaudithook(refuse_the_network)
-    serve(asked, answers)
+    sys.addaudithook(confined.refuse_the_network)
+    with contextlib.suppress(EOFError):
+        serve(asked, answers)
+    confined.end_below(os.getpid())
     os._exit(0)
-
-
-def serve(asked: int, answers: int) -> None:
-    """Start a fork for each request until the input ends; the gate limits the number of forks and their time."""
-    questions = Frames(asked)
-    with selectors.DefaultSelector() as selector:
-        selector.register(asked, selectors.EVENT_READ)
-        while True:
-            for key, _ in selector.select():
-                if key.data is None:
-                    try:
-                        frame = questions.read()
-                    except EOFError:
-                        end_below(os.getpid())
-                        return
-                    if frame:
-                        fork = start_fork(frame.number, read_request(frame.content), answers)
-                        selector.register(fork.pipe, selectors.EVENT_READ, fork)
-                elif key.data.pass_on(answers):
-                    selector.unregister(key.fd)
-                    if key.data.missing:
-                        fork = start_fork(key.data.number, key.data.request, answers, key.data.missing)
-                        selector.register(fork.pipe, selectors.EVENT_READ, fork)
-                    if key.data.request.runs_own_code:  # processes that it left behind when it exited
-                        end_below(os.getpid(), {each.data.process for each in selector.get_map().values() if each.data})
-
-
-def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
-    """Fork a process that inherits no open file except the pipe for its answers, and builds the model.
-
-    If the project's code imports names that are not installed, the fork answers with these names. The next fork
-    gets the names as ``missing``, and puts stand-ins in their places before it builds.
-    """
-    if not request.runs_own_code:
-        with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
-            import_maker(request)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        keep_to_oneself()
-        close_all_but(writing)
-        for name in missing:
-            stand_in_for(name)
-        answer = build(request, writing)
-        is_first_run = not ADDED or len(missing) >= MOST_MISSING
-        send_frame(writing, *(("answer", 0, answer) if is_first_run else ("missing", 0, [*missing, *ADDED])))
-        os._exit(0)
-    os.close(writing)
-    send_frame(answers, "forked", number, child)
-    return Fork(number, child, reading, request)
 
 
 def _import_libraries() -> dict[str, str]:
@@ -169,42 +105,95 @@ def _import_libraries() -> dict[str, str]:
     return {"torch": str(torch.__version__), "transformers": transformers.__version__}
 
 
+def serve(asked: int, answers: int) -> None:
+    """Start a fork for each request until the input ends, which raises an ``EOFError``; the gate sets the limits."""
+    questions, forks = Frames(asked), dict[int, Fork]()
+    with selectors.DefaultSelector() as selector:
+        selector.register(asked, selectors.EVENT_READ)
+
+        def start(number: int, request: Request, missing: Sequence[str] = ()) -> None:
+            fork = start_fork(number, request, answers, missing)
+            forks[fork.pipe] = fork
+            selector.register(fork.pipe, selectors.EVENT_READ)
+
+        while True:
+            for key, _ in selector.select():
+                if key.fd == asked:
+                    if frame := questions.read():
+                        start(frame.number, read_request(frame.content))
+                elif forks[key.fd].pass_on(answers):
+                    selector.unregister(key.fd)
+                    ended = forks.pop(key.fd)
+                    if ended.missing:
+                        start(ended.number, ended.request, ended.missing)
+                    if ended.request.runs_own_code:  # processes that it left behind when it exited
+                        confined.end_below(os.getpid(), {each.process for each in forks.values()})
+
+
+def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
+    """Fork a process that inherits no open file except the pipe for its answers, and builds the model.
+
+    If the project's code imports names that are not installed, the fork answers with these names. The next fork
+    gets the names as ``missing``, and puts stand-ins in their places before it builds.
+    """
+    if not request.runs_own_code:
+        with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
+            import_maker(request)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        confined.keep_to_oneself()
+        confined.close_all_but(writing)
+        for name in missing:
+            stand_in_for(name)
+        answer = build(request, writing)
+        is_first_run = not ADDED or len(missing) >= MOST_MISSING
+        send_frame(writing, *(("answer", 0, answer) if is_first_run else ("missing", 0, [*missing, *ADDED])))
+        os._exit(0)
+    os.close(writing)
+    send_frame(answers, "forked", number, child)
+    return Fork(number, child, reading, request)
+
+
 def build(request: Request, pipe: int) -> Answer:
     """Build the requested model, and tell the gate when the build begins: from then on the gate limits memory."""
     sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
-    cut_off()
-    errors = sys.stderr = LastLine(sys.stderr.buffer)
+    confined.cut_off()
+    errors = sys.stderr = confined.LastLine(sys.stderr.buffer)
     if not request.factory and "transformers" not in sys.modules:
-        missing = "ModuleNotFoundError: No module named 'transformers'"
-        return Answer(failed=NotBuilt(Why.NO_TORCH, missing))
+        return Answer(failed=NotBuilt(Why.NO_TORCH, "ModuleNotFoundError: No module named 'transformers'"))
     try:
         import_maker(request)
-        limit_memory(request.memory + (OWN_MEMORY if request.factory else MEMORY_ABOVE_IMPORT))
+        confined.limit_memory(request.memory + (OWN_MEMORY if request.factory else confined.MEMORY_ABOVE_IMPORT))
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         send_frame(pipe, "begun", 0, most * (1 if sys.platform == "darwin" else 1024))
-        model = instantiate(request)
-        built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
-        built = built._replace(config=read_config_values(request) if request.asked else None)
-        if request.seq_len:
-            flops: Any = importlib.import_module("pytest_bertsize.builder.child.flops")
-            built = _ask_beside(built, "flops", lambda: flops.count_flops(model.to("meta"), seq_len=request.seq_len))
-        if request.filed:
-            built = _ask_beside(built, "loading", lambda: find_loading(model, request.filed))
+        built = _build_and_list(request)
     except BaseException as error:
         return Answer(failed=explain_error(error, request, errors.read_last()))
-    if REFUSED:
-        first = REFUSED[0]
+    if confined.REFUSED:
+        first = confined.REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
-    built = built._replace(handed_as="".join(HANDED[-1:]))
     loaded = () if request.runs_own_code else list_loaded()
-    return Answer(built._replace(answered=list_answers(), stood_in=describe_stand_ins(), loaded=loaded))
+    handed_as, answered = "".join(confined.HANDED[-1:]), list_answers()
+    return Answer(built._replace(handed_as=handed_as, answered=answered, stood_in=describe_stand_ins(), loaded=loaded))
 
 
-def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
-    try:
-        return built._replace(**{what: ask()})
-    except Exception as error:
-        return built._replace(problems={**built.problems, what: describe_error(error)})
+def _build_and_list(request: Request) -> Built:
+    model = instantiate(request)
+    built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
+    built = built._replace(config=read_config_values(request) if request.asked else None)
+    asked: dict[str, Callable[[], Any]] = {}
+    if request.seq_len:
+        flops: Any = importlib.import_module("pytest_bertsize.builder.child.flops")
+        asked["flops"] = lambda: flops.count_flops(model.to("meta"), seq_len=request.seq_len)
+    if request.filed:
+        asked["loading"] = lambda: find_loading(model, request.filed)
+    for what, ask in asked.items():
+        try:
+            built = built._replace(**{what: ask()})
+        except Exception as error:  # noqa: PERF203
+            built = built._replace(problems={**built.problems, what: confined.describe_error(error)})
+    return built
 
 
 def list_loaded() -> tuple[str, ...]:

@@ -38,13 +38,8 @@ TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
     """Return the path of each module and its FLOPs in a forward pass, without those of its inner modules.
 
-    A multiply-add of a matrix product or a convolution counts as 2 FLOPs, as in
-    :class:`torch.utils.flop_counter.FlopCounterMode`; ``nn.Bilinear`` has a multiply-add for each weight and each pair
-    of vectors. The input is one text of ``seq_len`` token ids; a decoder gets ``seq_len`` ids too, a multiple-choice
-    model gets one choice. Afterwards the model is in evaluation mode.
-
-    :param model: a model on the meta device; the FLOPs of an unregistered module count for the module that calls it.
-    :raises Refused: if the forward pass fails, takes other arguments, or multiplies nothing.
+    A multiply-add counts as 2 FLOPs. The input is one text of ``seq_len`` token ids, also for a decoder; a
+    multiple-choice model gets one choice. Afterwards the model is in evaluation mode.
     """
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.RNNBase):  # a count too low would pass

@@ -1,8 +1,7 @@
 """Answer ``from_pretrained`` while code of the project runs: return a config, or a model without trained weights.
 
-A name is looked up in the places and the order that the gate uses: a folder of the project, ``hub`` of the table, this
-package's catalogue, the hub cache of the machine. The library's own code makes the config from the file. A model is
-made by a call of its class with that config, as the library does before it loads weights.
+A name is looked up as the gate does it: a folder of the project, ``hub`` of the table, the catalogue, the hub cache.
+The library's own code makes the config from the file; a model is made by a call of its class with that config.
 """
 
 from __future__ import annotations
@@ -20,30 +19,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from pytest_bertsize.builder import published
 from pytest_bertsize.builder.child.tokenizer import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
 from pytest_bertsize.builder.messages import OF_DISK, Answered
-from pytest_bertsize.builder.published import (
-    BY_HUB,
-    CONFIG,
-    LARGEST,
-    MAIN,
-    Published,
-    find_in,
-    find_published,
-    is_name,
-    is_noted_absent,
-    normalize_name,
-    suggest_fetching,
-)
 
 ANSWERED: dict[str, Answered] = {}  # by name, all that this process was asked for
-OF_THE_HUB = (
+OF_THE_HUB = (  # arguments of ``from_pretrained`` that say where a config is fetched from
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
 )
-"""Arguments of ``from_pretrained`` that say where a config is fetched from."""
-OF_LOADING = (
+OF_LOADING = (  # its arguments in transformers 4.40 to 5 that affect the loading of weights
     *OF_THE_HUB,
     *("state_dict", "from_tf", "from_flax", "torch_dtype", "dtype", "low_cpu_mem_usage", "device_map", "max_memory"),
     *("offload_folder", "offload_state_dict", "offload_buffers", "variant", "adapter_kwargs", "adapter_name"),
@@ -52,9 +38,7 @@ OF_LOADING = (
     *("attn_implementation", "experts_implementation", "use_flash_attention_2", "use_kernels", "kernel_config"),
     *("allow_all_kernels", "code_revision"),
 )
-"""Arguments of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5 that affect the loading of weights."""
-PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
-"""Arguments of ``from_pretrained`` for quantized weights, which pack several numbers into one element."""
+PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")  # several numbers in one element
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 
 Own = Callable[..., Any]  # the library's own function
@@ -68,14 +52,12 @@ def answer_by_name(hub: Mapping[str, Mapping[str, Any]], varied: Changes = ()) -
     :param hub: ``hub`` of a request.
     :param varied: changes of configs that are read by name, or that a model of transformers is made from.
     """
-    if "transformers" not in sys.modules:
-        yield
-        return
     with contextlib.ExitStack() as stack:
         make_folder = cache(lambda: stack.enter_context(tempfile.TemporaryDirectory(prefix="bertsize-")))
-        for owner, name, replacement in _list_replacements(_Hub(hub, varied, make_folder)):
-            if hasattr(owner, name):  # which makes a lazy library load it
-                stack.enter_context(patch.object(owner, name, replacement))
+        if "transformers" in sys.modules:
+            for owner, name, replacement in _list_replacements(_Hub(hub, varied, make_folder)):
+                if hasattr(owner, name):  # which makes a lazy library load it
+                    stack.enter_context(patch.object(owner, name, replacement))
         yield
 
 
@@ -91,18 +73,6 @@ def vary(config: Mapping[str, Any], changes: Changes) -> dict[str, Any]:
     return {**config, **{key: value for key, was, value in changes if config.get(key) == was}}
 
 
-def _vary_first(make: Own, changes: Changes) -> Own:
-    """Return a constructor that changes the config object itself, which code may read after the model is made."""
-
-    def init(self: Any, config: Any, *arguments: Any, **named: Any) -> None:
-        for key, was, value in changes:
-            if getattr(config, key, None) == was:
-                setattr(config, key, value)
-        make(self, config, *arguments, **named)
-
-    return init
-
-
 def _list_replacements(hub: _Hub) -> Iterator[tuple[Any, str, Any]]:
     """Yield each attribute that is replaced: the object that has it, its name, and the replacement."""
     import huggingface_hub
@@ -110,23 +80,18 @@ def _list_replacements(hub: _Hub) -> Iterator[tuple[Any, str, Any]]:
     import huggingface_hub.file_download
     from transformers import PretrainedConfig
     from transformers.modeling_utils import PreTrainedModel
-    from transformers.models.auto import auto_factory, configuration_auto, modeling_auto, tokenization_auto
+    from transformers.models.auto import auto_factory, configuration_auto, tokenization_auto
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
     from transformers.utils import hub as of_library
 
-    def answer(owner: Any, name: str, method: Own) -> tuple[Any, str, Any]:
-        return owner, name, classmethod(partial(method, vars(owner)[name].__func__))
-
-    yield answer(PretrainedConfig, "get_config_dict", hub.read_config)
-    yield answer(PreTrainedModel, "from_pretrained", hub.make_model)
-    yield answer(PreTrainedTokenizerBase, "from_pretrained", hub.make_tokenizer)
-    yield answer(tokenization_auto.AutoTokenizer, "from_pretrained", hub.make_tokenizer)
-    base = auto_factory._BaseAutoModelClass  # noqa: SLF001
-    for kind in (base, *(each for each in vars(modeling_auto).values() if isinstance(each, type))):
-        if issubclass(kind, base) and "from_pretrained" in vars(kind):  # each has a copy of it
-            yield answer(kind, "from_pretrained", _make_by_auto)
-    resize = PreTrainedModel.resize_token_embeddings
-    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(resize)
+    for owner, name, method in (
+        (PretrainedConfig, "get_config_dict", hub.read_config),
+        (PreTrainedModel, "from_pretrained", hub.make_model),
+        (PreTrainedTokenizerBase, "from_pretrained", hub.make_tokenizer),
+        (tokenization_auto.AutoTokenizer, "from_pretrained", hub.make_tokenizer),
+    ):
+        yield owner, name, classmethod(partial(method, vars(owner)[name].__func__))
+    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(PreTrainedModel.resize_token_embeddings)
     if hub.varied:
         yield PreTrainedModel, "__init__", _vary_first(vars(PreTrainedModel)["__init__"], hub.varied)
     for module in (auto_factory, configuration_auto, of_library):
@@ -144,34 +109,32 @@ def _replace_resize(own: Own) -> Own:
     return lambda self, *arguments, **named: own(self, *arguments[:2], **{**named, **no_mean})
 
 
-def _make_by_auto(own: Own, cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
-    _check_config(name, named.get("config"))
-    return own(cls, name, *arguments, **named)
+def _vary_first(own: Own, changes: Changes) -> Own:
+    """Return a constructor that changes the config object itself, which code may read after the model is made."""
 
+    def init(self: Any, config: Any, *arguments: Any, **named: Any) -> None:
+        for key, was, value in changes:
+            if getattr(config, key, None) == was:
+                setattr(config, key, value)
+        own(self, config, *arguments, **named)
 
-def _check_config(name: Any, given: object) -> None:
-    """Refuse a ``config`` that is no config object, because an ``AutoModel`` would ignore it."""
-    from transformers import PretrainedConfig
-
-    if given is not None and not isinstance(given, PretrainedConfig):
-        passed = f"from_pretrained({name!r}, config=…) is given a {type(given).__name__}, which transformers ignores"
-        refuse(Refused(passed, "pass a config object: config=AutoConfig.from_pretrained(…)"))
+    return init
 
 
 def _name_at(name: str, revision: str | None) -> str:
     """Return the key of ``hub`` for a name at a revision: ``acme/tiny@v2``."""
-    return name if revision in {None, "", MAIN} else f"{name}@{revision}"
+    return name if revision in {None, "", published.MAIN} else f"{name}@{revision}"
 
 
-def _parse_config(published: Published) -> dict[str, Any]:
+def _parse_config(found: published.Published) -> dict[str, Any]:
     try:
-        found = json.loads(published.config) if len(published.config) <= LARGEST else None
+        config = json.loads(found.config) if len(found.config) <= published.LARGEST else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        unreadable = f"{published.origin} has no config of {published.name} that can be read"
-        raise Refused(unreadable, suggest_fetching(published.name)[1])
-    return found
+        config = None
+    if not isinstance(config, dict):
+        unreadable = f"{found.origin} has no config of {found.name} that can be read"
+        raise Refused(unreadable, published.suggest_fetching(found.name)[1])
+    return config
 
 
 class _Hub(NamedTuple):
@@ -181,15 +144,15 @@ class _Hub(NamedTuple):
     varied: Changes
     make_folder: Callable[[], str]  # returns the folder for configs that have no file
 
-    def find(self, name: str, revision: str | None = None) -> Published | None:
+    def find(self, name: str, revision: str | None = None) -> published.Published | None:
         """Find a config by a model's name, in ``hub``, the catalogue or the cache; ``None`` if none has the name."""
-        if (mapped := find_in(self.named, _name_at(name, revision))) is None:
-            return find_published(name, revision or MAIN) if is_name(name) else None
+        if (mapped := published.find_in(self.named, _name_at(name, revision))) is None:
+            return published.find_published(name, revision or published.MAIN) if published.is_name(name) else None
         said = self.named[mapped]
         if "error" in said:
             raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
-        origin, config = f"{said['file']}, {BY_HUB}", json.dumps(said["config"]).encode()
-        return Published(mapped, config, origin, Path(said["folder"]), by_hub=True)
+        origin, config = f"{said['file']}, {published.BY_HUB}", json.dumps(said["config"]).encode()
+        return published.Published(mapped, config, origin, Path(said["folder"]), by_hub=True)
 
     def find_folder(self, name: Any, revision: str | None = None) -> Path | None:
         """Return the folder with the files of a model; a ``name`` that is an existing path is returned as it is."""
@@ -197,28 +160,24 @@ class _Hub(NamedTuple):
             return Path(name)
         return found.folder if (found := self.find(os.fspath(name), revision)) else None
 
-    def get(self, name: str, arguments: Mapping[str, Any]) -> Published:
+    def get(self, name: str, arguments: Mapping[str, Any]) -> published.Published:
         """Find a model's config by the model's name, and note the answer; refuse a name that has none."""
-        revision = arguments.get("revision")
-        named = _name_at(name, revision)
+        named = _name_at(name, revision := arguments.get("revision"))
         asked = f"from_pretrained({name!r}{'' if named == name else f', revision={revision!r}'})"
         if arguments.get("subfolder"):
             fix = f"copy its config into the project, and name its folder in place of {name!r}"
             refuse(Refused(f"from_pretrained({name!r}, subfolder=…) asks for a folder on the hub", fix))
-        found = self.find(name, revision)
-        if found is None and (not is_name(name) or os.path.isdir(name.partition("/")[0])):  # noqa: PTH112  (a path)
+        if (found := self.find(name, revision)) is not None:
+            _note_answer(named, found.origin, by_hub=found.by_hub)
+            return found
+        if not published.is_name(name) or os.path.isdir(name.partition("/")[0]):  # noqa: PTH112  (a path)
             fix = f'a committed copy: hub = {{ {json.dumps(name)} = "configs/config.json" }} in [tool.bertsize]'
-            fix = f"write the path of a folder with a {CONFIG}, from the project's root, a name of the hub, or {fix}"
+            fix = f"write the path of a folder with a config.json, from the project's root, a name of the hub, or {fix}"
             raise Refused(f"{asked} names no file or folder that exists", fix)
-        if found is None:
-            places = (
-                f"neither hub in [tool.bertsize], nor {'the catalogue, nor ' if named == name else ''}the hub cache"
-            )
-            fix = suggest_fetching(name, None if named == name else revision)[1]
-            fix = f"{fix}, with each other name that the code asks for"
-            refuse(Refused(f"{places} has the config of {asked}", fix))
-        _note_answer(named, found.origin, by_hub=found.by_hub)
-        return found
+        catalogue = "the catalogue, nor " if named == name else ""
+        fix = published.suggest_fetching(name, None if named == name else revision)[1]
+        lacks = f"neither hub in [tool.bertsize], nor {catalogue}the hub cache has the config of {asked}"
+        return refuse(Refused(lacks, f"{fix}, with each other name that the code asks for"))
 
     def read_config(self, own: Own, cls: Any, /, pretrained_model_name_or_path: Any, **arguments: Any) -> Any:
         """Return the entries of a config, and the arguments that are left, as ``get_config_dict`` does."""
@@ -244,17 +203,17 @@ class _Hub(NamedTuple):
             packs = f"from_pretrained({name!r}, {packed}=…) packs weights, and no weights are loaded here"
             raise Refused(packs, f"leave {packed} out")
         of_adapter = {**named, **(named.get("adapter_kwargs") or {})}
-        self.refuse_adapter(name, **{key: of_adapter[key] for key in ("revision", "subfolder") if key in of_adapter})
+        self.refuse_adapter(name, of_adapter.get("revision"), of_adapter.get("subfolder"))
         wants_info = named.pop("output_loading_info", False)
         rest = {key: value for key, value in named.items() if key not in OF_LOADING}
-        if config is None or isinstance(config, (str, os.PathLike)):
-            asked, of_hub = config or name, {key: named[key] for key in OF_THE_HUB if key in named}
-            config, rest = cls.config_class.from_pretrained(asked, return_unused_kwargs=True, **of_hub, **rest)
-            rest = {key: value for key, value in rest.items() if key not in OF_THE_HUB}
-        else:
-            _check_config(name, config)
+        if hasattr(config, "to_dict"):
             config = copy.deepcopy(config)
             _note_answer(_name_at(str(name), named.get("revision")), "the config that it is given")
+        else:
+            of_hub = {key: named[key] for key in OF_THE_HUB if key in named}
+            make = cls.config_class.from_pretrained
+            config, rest = make(config or name, return_unused_kwargs=True, **of_hub, **rest)
+            rest = {key: value for key, value in rest.items() if key not in OF_THE_HUB}
         config.name_or_path = name
         model = cls(config, *inputs, **rest)
         model.tie_weights()
@@ -262,7 +221,7 @@ class _Hub(NamedTuple):
         info = ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")
         return (model, {key: [] for key in info}) if wants_info else model
 
-    def refuse_adapter(self, name: Any, revision: str | None = None, subfolder: str = "", **_: Any) -> None:
+    def refuse_adapter(self, name: Any, revision: str | None = None, subfolder: str | None = None, **_: Any) -> None:
         """Refuse a name whose folder has the config of an adapter: with PEFT, the library would add the adapter."""
         folder = self.find_folder(name, revision) if name is not None else None
         path = folder / (subfolder or "") / "adapter_config.json" if folder else None
@@ -281,12 +240,12 @@ class _Hub(NamedTuple):
         if here is not None and (here.is_file() or any((here / each).is_file() for each in TOKENIZERS)):
             return own(cls, os.fspath(here), *inputs, **named)
         if here is not None and os.path.exists(name):  # noqa: PTH110
-            published = Published(name, (here / CONFIG).read_bytes(), f"the folder {name}")
+            found = published.Published(name, (here / published.CONFIG).read_bytes(), f"the folder {name}")
             _note_answer(name, OF_DISK[0])
         else:
-            published = self.get(name, {**named, "subfolder": subfolder})
+            found = self.get(name, {**named, "subfolder": subfolder})
         given = {**named, "vocab": inputs or named.get("vocab")}
-        return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published), given)
+        return Tokenizer(_name_at(name, named.get("revision")), _parse_config(found), given)
 
     def download(self, repo_id: str, filename: str = "", *_: Any, **named: Any) -> str:
         """Return the local path of a repository's file or folder, as the hub's functions do, but download nothing.
@@ -295,18 +254,17 @@ class _Hub(NamedTuple):
         """
         subfolder = named.pop("subfolder", None) or ""
         found = self.find(repo_id, named.get("revision"))
-        folder = found.folder if found else None
-        path = folder / subfolder / filename if folder else None
+        path = found.folder / subfolder / filename if found and found.folder else None
         if path is not None and ".." not in path.parts and path.exists():
             return str(path)
-        is_config = filename == CONFIG or (not filename and "/" not in normalize_name(repo_id))
-        if folder is None and is_config and not subfolder:
-            published = self.get(repo_id, named)
-            written = Path(self.make_folder(), normalize_name(published.name))
+        is_config = filename == published.CONFIG or (not filename and "/" not in published.normalize_name(repo_id))
+        if path is None and is_config and not subfolder:
+            found = self.get(repo_id, named)
+            written = Path(self.make_folder(), published.normalize_name(found.name))
             written.mkdir(parents=True, exist_ok=True)
-            (written / CONFIG).write_bytes(published.config)
+            (written / published.CONFIG).write_bytes(found.config)
             return str(written / filename)
-        if found and is_noted_absent(found, filename):
+        if found and published.is_noted_absent(found, filename):
             raise Refused(f"{repo_id!r} has no {filename}")
         fix = f"put the file into the folder of the config that hub names for {repo_id!r}"
         refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)

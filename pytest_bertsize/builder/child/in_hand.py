@@ -8,13 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.builder.child.listing import (
-    declared_ties,
-    find_library_base,
-    take_inventory,
-    unwrap,
-    walk_modules,
-)
+from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
@@ -53,21 +47,19 @@ class InHand(NamedTuple):
     @property
     def backbones(self) -> list[str]:
         """The attributes that hold a model of the library."""
-        base = find_library_base()
-        return [name for name, each in self.base.named_children() if isinstance(unwrap(each), base)]
+        base = listing.find_library_base()
+        return [name for name, each in self.base.named_children() if isinstance(listing.unwrap(each), base)]
 
 
 def take_in_hand(model: Any) -> InHand:
-    """Unwrap a model.
-
-    :raises NoModule: for an object that is no module.
-    """
-    if not _is_module(model):
+    """Unwrap a model; raise :class:`NoModule` for an object that is no module."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
         takes, kind = "check_model takes a torch.nn.Module, not", type(model).__name__
         if isinstance(model, type):
             raise NoModule(f"{takes} the class {model.__name__}: pass an instance of it")
         raise NoModule(f"{takes} an object of type {kind}: pass the model itself, such as its .model")
-    module = unwrap(model)
+    module = listing.unwrap(model)
     peft = sys.modules.get("peft")
     if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
         inside = [type(each) for each in module.modules()]  # ``model.add_adapter`` puts layers into the model itself
@@ -75,26 +67,20 @@ def take_in_hand(model: Any) -> InHand:
         return InHand(module, module, adapter)
     kinds = [getattr(each.peft_type, "value", each.peft_type) for each in module.peft_config.values()]
     inner = module.base_model.model if isinstance(module, peft.PeftMixedModel) else module.get_base_model()
-    return InHand(module, unwrap(inner), ", ".join(dict.fromkeys(kinds)))
-
-
-def _is_module(model: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)
+    return InHand(module, listing.unwrap(inner), ", ".join(dict.fromkeys(kinds)))
 
 
 def list_in_hand(held: InHand, *, own: bool = False) -> Built:
     """List the tensors of a model in hand, as the helper process does for a model that it has built.
 
     :param own: whether the model's table names code of the project that makes the model.
-    :raises Refused: for tensors of which this process has only a part, and for tensors that cannot be counted.
     """
     ties = None
     if held.is_adapted:
-        from pytest_bertsize.builder.child.lora import name_ties
-
-        ties = name_ties(held.module, held.base, declared_ties(dict(walk_modules(held.base, wrapped=True)), ()))
-    built = take_inventory(held.module, own=own or held.is_own, in_hand=True, ties=ties)
+        ties = listing.name_ties(
+            held.module, held.base, listing.declared_ties(dict(listing.walk_modules(held.base, wrapped=True)))
+        )
+    built = listing.take_inventory(held.module, own=own or held.is_own, in_hand=True, ties=ties)
     if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
         parted = "moving the model to the meta device, by .to or by offloading, untied its tied tensors"
         raise Refused(parted, "call check_model before the move, or make the model under torch.device('meta')")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import dis
 import gc
-import math
+import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 
 Ties = dict[str, str]  # each tied name and its source
 Named = tuple[str, Any]
-PACKED = "_x2"  # the end of the name of a dtype with two numbers in each element: ``float4_e2m1fn_x2``
-INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is for indices
-PACKED_SHARE = 100
+Modules = Mapping[str, Any]  # by path, each before its inner modules; the path of the model itself is ""
 WRAPPERS = frozenset({"torch", "deepspeed"})  # libraries that wrap a model
 WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # the child in wrappers of torch.compile and of checkpointing
 PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
@@ -38,54 +35,49 @@ def find_library_base() -> Any:
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
-    """List every parameter by name, the ties that the class declares, and the buffers.
+    """List a model, from torch's own dicts: a class may override ``named_parameters`` and leave some out.
 
-    Several names of one tensor are found by its identity (on meta, every ``data_ptr`` is 0). The name that the class
-    declares as the source of a tie owns the tensor, else the name that was registered first. Modules and tensors are
-    read from torch's own dicts, because a class may override ``named_parameters`` and leave some out.
-
-    :param own: whether code of the project built the model; wrappers are then left out of names.
-    :param in_hand: whether the model is in training, where any code may have changed it; wrappers are left out too.
+    :param own: whether code of the project built the model.
+    :param in_hand: whether the model is in training, where any code may have changed it.
     :param ties: the ties that the model's class declares; ``None`` to look for them.
-    :raises Refused: for parameters that have no shape to count, or that lie too deep to be found.
     """
-    modules = dict(walk_modules(model, wrapped=own or in_hand))
+    is_foreign = own or in_hand
+    modules = dict(walk_modules(model, wrapped=is_foreign))
     parameters = dict(walk_tensors(modules, "_parameters"))
-    buffers = _list_buffers(modules)
+    buffers = tuple(_list_buffers(modules))
     _refuse_uncountable(parameters)
-    if own or in_hand:
-        _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
     hidden: tuple[Hidden, ...] = ()
-    if (own or in_hand) and not any(map(is_distributed, parameters.values())):  # the hooks of torch hold shards
-        hidden = _list_hidden(modules)
+    if is_foreign:
+        _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
+        if not any(map(is_distributed, parameters.values())):  # the hooks of torch hold shards
+            hidden = _list_hidden(modules)
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
-    groups = group_names(parameters.items())
-    declared = declared_ties(modules, groups) if ties is None else ties
+    declared = declared_ties(modules) if ties is None else ties
     sources = {*declared.values()} - {*declared}
-    owned = ((next((each for each in names if each in sources), names[0]), names) for names in groups)
-    tied = {name: owner for owner, names in owned for name in names if name != owner}
+    tied: Ties = {}
+    for names in group_names(parameters):
+        owner = next((each for each in names if each in sources), names[0])
+        tied |= {name: owner for name in names if name != owner}
     tensors = tuple(
         Tensor(name, (*map(int, each.shape),), "", bool(each.requires_grad), tied.get(name))
         for name, each in parameters.items()
     )
-    finished = tuple(list_finished(modules)) if own or in_hand else ()
+    finished = tuple(_list_finished(modules)) if is_foreign else ()
     transformers, torch = (str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch"))
     built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch, hidden=hidden)
     if not own:
         return built
-    # a module of the project declares nothing: its ties are the tensors with several names
-    declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
-    of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
-    kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
-    untied = tuple(_find_untied(modules, parameters, in_hand=in_hand))
-    return built._replace(declared_ties=declared, kinds=kinds, untied=untied)
+    of_torch = ((path, type(each)) for path, each in modules.items() if path)
+    return built._replace(
+        declared_ties={**tied, **declared},  # a module of the project declares nothing: its ties are those it has
+        kinds={path: kind.__name__ for path, kind in of_torch if kind.__module__.startswith("torch.nn.modules.")},
+        untied=tuple(_find_untied(modules, parameters)),
+    )
 
 
-def walk_modules(
-    module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = (), *, wrapped: bool = False
-) -> Iterator[Named]:
-    """Yield every module by each of its names, even if a class overrides torch's ``named_modules``.
+def walk_modules(module: nn.Module, path: str = "", above: tuple[Any, ...] = (), *, wrapped: bool) -> Iterator[Named]:
+    """Yield every module by each of its names.
 
     :param wrapped: whether wrappers and their names are left out.
     """
@@ -101,22 +93,17 @@ def walk_modules(
 
 
 def unwrap(module: nn.Module) -> nn.Module:
-    """Return the module inside wrappers, which add no parameters."""
-    while (inner := _find_wrapped(module)) is not None:
-        module = inner
+    """Return the module inside wrappers: modules of a library in :data:`WRAPPERS` with one child and no parameters."""
+    kind, inner = type(module), module._modules  # noqa: SLF001
+    if kind.__module__.partition(".")[0] in WRAPPERS and len(inner) == 1 and not module._parameters:  # noqa: SLF001
+        is_parallel = any(each.__name__ in PARALLEL for each in kind.__mro__)
+        for name in (*WRAPPED, *(["module"] if is_parallel else [])):
+            if (found := inner.get(name)) is not None:
+                return unwrap(found)
     return module
 
 
-def _find_wrapped(module: nn.Module) -> nn.Module | None:
-    """Return the only child of a wrapper from a library in :data:`WRAPPERS`; ``None`` for any other module."""
-    library, inner = type(module).__module__.partition(".")[0], module._modules  # noqa: SLF001
-    if library not in WRAPPERS or len(inner) != 1 or module._parameters:  # noqa: SLF001
-        return None
-    is_parallel = any(each.__name__ in PARALLEL for each in type(module).__mro__)
-    return next((inner[name] for name in (*WRAPPED, *(["module"] if is_parallel else [])) if name in inner), None)
-
-
-def walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]:
+def walk_tensors(modules: Modules, held: str) -> Iterator[Named]:
     """Yield the tensors in ``_parameters`` or ``_buffers`` of modules, by each of their names."""
     for path, module in modules.items():
         for name, tensor in getattr(module, held).items():
@@ -124,17 +111,18 @@ def walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]
                 yield join_path(path, name), tensor
 
 
-def _list_buffers(modules: Mapping[str, nn.Module]) -> tuple[Buffer, ...]:
-    found: list[Buffer] = []
+def _list_buffers(modules: Modules) -> Iterator[Buffer]:
     seen: set[int] = set()
     for name, tensor in walk_tensors(modules, "_buffers"):
         path, _, last = name.rpartition(".")
         numbers = 0 if id(tensor) in seen else tensor.numel()
         seen.add(id(tensor))
         is_saved = last not in modules[path]._non_persistent_buffers_set  # noqa: SLF001
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        found.append(Buffer(name, numbers, dtype, numbers * tensor.element_size(), is_saved))
-    return tuple(found)
+        yield Buffer(name, numbers, _name_dtype(tensor), numbers * tensor.element_size(), is_saved)
+
+
+def _name_dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def join_path(path: str, name: str) -> str:
@@ -143,23 +131,15 @@ def join_path(path: str, name: str) -> str:
 
 # configs of finished models
 
-MOST_NESTED = 4  # objects in objects of a config
-LONGEST = 1_000  # characters of a text, entries of a list
-LARGEST_NUMBER = 64  # bits
 NAMES_OF_LABELS = ("id2label", "label2id")
 ADAPTED = r"^base_model\.model(?:\.|$)"  # where PEFT has the model that it adapts
 
 
-def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
-    """Yield the models of transformers in a module, with their configs as they are now, after any resize.
-
-    A model inside another model of transformers is not yielded; a model inside a class of the project is.
-
-    :param modules: the modules by path, each before its inner modules.
-    """
+def _list_finished(modules: Modules) -> Iterator[Finished]:
+    """Yield the outermost models of transformers in a module, with their configs as they are now, after any resize."""
     base = find_library_base()
     inside: tuple[str, ...] = ()
-    adapted = ADAPTED if type(modules.get("")).__module__.startswith("peft.") else ""
+    adapted = ADAPTED if type(modules[""]).__module__.startswith("peft.") else ""
     for path, module in modules.items():
         if not isinstance(module, base) or f"{path}.".startswith(inside):
             continue
@@ -169,50 +149,39 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
         with contextlib.suppress(Exception):  # of a config class of the project's own
             config: Any = module.config
             said = {key: value for key, value in config.to_dict().items() if key not in NAMES_OF_LABELS}
-            said["num_labels"] = config.num_labels
+            plain = {str(key): to_json(value) for key, value in {**said, "num_labels": config.num_labels}.items()}
             of_library = next(each for each in kind.__mro__ if each.__module__.startswith("transformers."))
-            yield Finished(re.sub(adapted, "", path), of_library.__name__, str(config.model_type), _keep_plain(said))
+            known = {key: value for key, value in plain.items() if value is not ODD}
+            yield Finished(re.sub(adapted, "", path), of_library.__name__, str(config.model_type), known)
 
 
-def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """Return the entries of a config that are plain values, or lists or dicts of these."""
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, dict) and depth < MOST_NESTED:
-            found[str(key)] = _keep_plain(value, depth + 1)
-        elif isinstance(value, (list, tuple)) and len(value) <= LONGEST and all(map(is_plain, value)):
-            found[str(key)] = [*value]
-        elif is_plain(value):
-            found[str(key)] = value
-    return found
+ODD: Any = object()
 
 
-def is_plain(value: object, longest: int = LONGEST) -> bool:
-    """Return whether a value is ``None``, a finite number of 64 bits or a text of at most ``longest`` characters."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, int):
-        return value.bit_length() <= LARGEST_NUMBER
-    return value is None or (isinstance(value, str) and len(value) <= longest)
+def to_json(value: object) -> Any:
+    """Return a value as JSON has it, :data:`ODD` for any that JSON has not."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return ODD
 
 
 # ties
 
+INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
+COPIED = "modules_to_save"  # PEFT's name for the copies of a module, by the name of their adapter
 
-def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
-    """Return the names of each tensor, in the order in which they are registered."""
+
+def group_names(tensors: Mapping[str, Any]) -> list[list[str]]:
+    """Return the names of each tensor; on meta, only a tensor's identity tells it from others."""
     found: dict[int, list[str]] = {}
-    for name, parameter in parameters:
-        found.setdefault(id(parameter), []).append(name)
+    for name, tensor in tensors.items():
+        found.setdefault(id(tensor), []).append(name)
     return [*found.values()]
 
 
-def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return the ties that the model's class declares; if it has no declaration, those of its inner modules' classes.
-
-    :param modules: the modules by path; the path of the model itself is ``""``.
-    :param groups: the names of each tensor, in the order in which they are registered.
-    """
+def declared_ties(modules: Modules) -> Ties:
+    """Return the ties that the model's class declares; if it declares none, those of its inner modules' classes."""
     if (ties := getattr(modules[""], "all_tied_weights_keys", None)) is not None:
         return dict(ties)
     found: Ties = {}
@@ -220,45 +189,63 @@ def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
         ties = getattr(module, "all_tied_weights_keys", None)
         if isinstance(ties, dict):
             found |= {join_path(path, name): join_path(path, source) for name, source in ties.items()}
-    return found or _match_listed(modules, groups)
+    return found or _match_listed(modules)
 
 
-def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
+def _match_listed(modules: Modules) -> Ties:
     """Return the ties that classes of transformers 4 declare: a list of patterns of tied names, without their sources.
 
-    A dict replaced the list in https://github.com/huggingface/transformers/pull/42191. ``save_pretrained`` leaves a
-    listed name out if it shares a tensor. If the config ties the embeddings, a listed name that shares no tensor is
-    returned too, with the word embeddings as its source, so that a lost tie is seen. If the list has the word
-    embeddings themselves, as in Marian, only the output embeddings are returned without a shared tensor.
+    If the config ties the embeddings, a listed name that shares no tensor is a lost tie: it is returned with the word
+    embeddings as its source. If these are listed themselves, as in Marian, only the output is returned in this way.
     """
-    named = {name: names for names in groups for name in names}
     parameters = dict(walk_tensors(modules, "_parameters"))
+    named = {name: names for names in group_names(parameters) for name in names}
     listed: set[str] = set()
     sources: set[str] = set()
-    has_to_be: Ties = {}
+    lost: Ties = {}
     for path, module in modules.items():
         if not isinstance(getattr(module, "_tied_weights_keys", None), list):
             continue
         exact = getattr(module, "_dynamic_tied_weights_keys", None) or ()  # of tie_encoder_decoder, which lists names
-        patterns = [re.compile(each) for each in (*module._tied_weights_keys, *map(re.escape, exact))]  # noqa: SLF001
+        tied = re.compile("|".join((*module._tied_weights_keys, *map(re.escape, exact))) or r"(?!)")  # noqa: SLF001
         prefix = join_path(path, "")
-        inside = {name for name in named if name.startswith(prefix)}
-        inside = {name for name in inside if any(each.search(name[len(prefix) :]) for each in patterns)}
+        inside = {name for name in named if name.startswith(prefix) and tied.search(name[len(prefix) :])}
         listed |= inside
         gets = (getattr(module, f"get_{whose}_embeddings", lambda: None) for whose in ("input", "output"))
         words, output = (_find_name(get(), parameters) for get in gets)
         if words and getattr(getattr(module, "config", None), "tie_word_embeddings", True):
-            alone = {name for name in inside if len(named[name]) == 1}
-            tied = alone & {output} if words in inside else alone | ({output} & inside)
-            has_to_be |= dict.fromkeys(tied, words)
             sources.add(words)
+            alone = {name for name in inside if len(named[name]) == 1}
+            lost |= dict.fromkeys(alone & {output} if words in inside else alone | ({output} & inside), words)
     found: Ties = {}
-    for names in groups:
+    for names in group_names(parameters):
         free = [name for name in names if name not in listed]
         owner = next(iter([*(name for name in names if name in sources), *free, *names]))
         declared = names if len(free) <= 1 else listed.intersection(names)  # save_pretrained keeps one that is free
         found |= {name: owner for name in declared if name != owner}
-    return {**found, **{name: words for name, words in has_to_be.items() if words not in named[name]}}
+    return {**found, **{name: words for name, words in lost.items() if words not in named[name]}}
+
+
+def name_ties(adapted: nn.Module, model: nn.Module, declared: Ties) -> Ties:
+    """Return the ties of a model with PEFT's adapter: those that ``model`` declares, and those that PEFT makes.
+
+    If PEFT has copied a module with both tensors of a tie (``modules_to_save``), the tie of the copy is returned too.
+    """
+    modules = dict(walk_modules(adapted, wrapped=True))
+    parameters = dict(walk_tensors(modules, "_parameters"))
+    prefix = join_path(next(path for path, module in modules.items() if module is model), "")
+    now: dict[tuple[str, str], str] = {}  # names by the path of the copied module, and the name before the adapter
+    for name in parameters:
+        path = [part for part in name.removeprefix(prefix).split(".") if part not in INNER]
+        at = path.index(COPIED) if COPIED in path else 0  # and the adapter's name
+        now[".".join(path[:at]), ".".join(path[:at] + path[at + 2 :] if at else path)] = name
+    ties = {
+        now.get((copied, name), prefix + name): now.get((copied, source), prefix + source)
+        for name, source in declared.items()
+        for copied in ("", *(where for where, each in now if where and each == name and (where, source) in now))
+    }
+    shared = {name: names[0] for names in group_names(parameters) for name in names[1:]}
+    return {**{name: owner for name, owner in shared.items() if name not in ties}, **ties}
 
 
 def _find_name(held: Any, parameters: Mapping[str, Any]) -> str:
@@ -269,72 +256,37 @@ def _find_name(held: Any, parameters: Mapping[str, Any]) -> str:
     return next((name for name, each in parameters.items() if each is weight), "")
 
 
-def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
-    """Yield ties that the project's classes declare, and that the installed release of transformers does not make.
+def _find_untied(modules: Modules, parameters: Mapping[str, Any]) -> Iterator[Untied]:
+    """Yield ties that classes of the project declare, and that the installed release of transformers does not make.
 
-    transformers 4 ties the result of ``get_output_embeddings`` and calls every ``_tie_weights``; in transformers 5,
+    transformers 4 ties the results of ``get_output_embeddings`` and ``get_input_embeddings``; in transformers 5,
     ``post_init`` reads a dict.
-
-    :param in_hand: whether the model is in training, so that ``_tie_weights``, which could change it, is not called.
     """
     base = find_library_base()
-    is_old = not hasattr(base, "get_expanded_tied_weights_keys")
-    begun: tuple[str, ...] = ()  # models whose constructors have reached the line that ties
     for path, module in modules.items() if base else ():
+        if not isinstance(module, base) or not getattr(module.config, "tie_word_embeddings", True):
+            continue
+        has_finished = hasattr(base, "get_expanded_tied_weights_keys") and hasattr(module, "all_tied_weights_keys")
+        by = "get_output_embeddings" if has_finished else "_tied_weights_keys"
+        own = next((each for each in type(module).__mro__ if by in vars(each)), object)
+        if not _is_own(own):
+            continue
         prefix = join_path(path, "")
-        is_model, is_finished = isinstance(module, base), hasattr(module, "all_tied_weights_keys")
-        begun = (*begun, prefix) if is_model and is_finished else begun
-        of_4, of_5 = not is_old and prefix.startswith(begun), is_old or (is_model and not is_finished)
-        for by, find in [*(WAYS_OF_4.items() if of_4 else ()), *(WAYS_OF_5.items() if of_5 else ())]:
-            own = next((each for each in type(module).__mro__ if by in vars(each)), object)
-            is_run = by == "_tie_weights"
-            ties: Any = is_run or (is_model and getattr(module.config, "tie_word_embeddings", True))
-            if not _is_own(own) or not ties or (is_run and in_hand):
-                continue
-            inside = {name[len(prefix) :]: each for name, each in parameters.items() if name.startswith(prefix)}
-            for name, source in find(module, inside).items():
-                if inside.get(name) is not inside.get(source):
-                    yield Untied(path, name, source, f"{own.__name__}.{by}")
-
-
-def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
-    """Pair the names of the output and input embeddings; for a head of the library, also the names of its biases."""
-    output = _find_name(module.get_output_embeddings(), inside)
-    words = _find_name(module.get_input_embeddings(), inside)
-    if not (output and words):
-        return {}
-    layer = output.rpartition(".")[0]
-    head = layer.rpartition(".")[0]
-    pair = join_path(layer, "bias"), join_path(head, "bias")  # one in the heads of 4, in 5 where the model's class ties
-    is_listed = {*pair} <= {*inside} and not _is_own(type(module.get_submodule(head)))
-    return {output: words, **(dict([pair]) if is_listed else {})}
-
-
-def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
-    """Call ``_tie_weights`` and undo it; return each name whose tensor it replaced, with the new tensor's name."""
-    inside = dict(walk_modules(module))
-    was = dict(walk_tensors(inside, "_parameters"))
-    with contextlib.ExitStack() as undone:
-        for each in inside.values():
-            undone.enter_context(patch.dict(each._parameters))  # noqa: SLF001
-        with contextlib.suppress(Exception):  # transformers 5 does not call this code any more
-            module._tie_weights()  # noqa: SLF001
-        now = dict(walk_tensors(inside, "_parameters"))
-    names = {id(each): name for name, each in was.items()}
-    return {name: names[id(each)] for name, each in now.items() if each is not was.get(name) and id(each) in names}
-
-
-INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
-WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
-WAYS_OF_5: Mapping[str, Any] = {
-    "_tied_weights_keys": lambda module, _: keys if isinstance(keys := module._tied_weights_keys, dict) else {}  # noqa: SLF001
-}
-"""Attributes that declare ties for transformers 5 (in ``WAYS_OF_4``: for 4), each with the function that reads it."""
+        inside = {name[len(prefix) :]: each for name, each in parameters.items() if name.startswith(prefix)}
+        ties: Any = module._tied_weights_keys  # noqa: SLF001
+        if has_finished:  # transformers 5
+            ends = [_find_name(get(), inside) for get in (module.get_output_embeddings, module.get_input_embeddings)]
+            ties = dict([ends]) if all(ends) else {}
+        for name, source in ties.items() if isinstance(ties, dict) else ():
+            if inside.get(name) is not inside.get(source):
+                yield Untied(path, name, source, f"{own.__name__}.{by}")
 
 
 # refusals of parameters that the list would count wrongly
 
-
+PACKED = "_x2"  # the end of the name of a dtype with two numbers in each element: ``float4_e2m1fn_x2``
+INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is for indices
+PACKED_SHARE = 100
 BEFORE = "build the model before it is quantised"
 UNWRAPPED = "call check_model before the model is wrapped, or build it without sharding"
 
@@ -350,7 +302,7 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             raise Refused(f"{name} is partitioned by DeepSpeed ZeRO-3: its shape here is not the full one", UNWRAPPED)
         if type(each) is not Parameter and not is_distributed(each):
             raise Refused(f"{name} is a {type(each).__name__}, whose shape does not count its parameters", BEFORE)
-        dtype = str(each.dtype).removeprefix("torch.")
+        dtype = _name_dtype(each)
         if not (each.is_floating_point() or each.is_complex()) or dtype.endswith(PACKED):
             raise Refused(f"{name} has dtype {dtype}, which may pack several numbers in one", BEFORE)
 
@@ -383,53 +335,53 @@ LIBRARIES = frozenset({"torch", "transformers", "peft", *OF_PYTHON})
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 
 
-def _list_hidden(modules: Mapping[str, nn.Module]) -> tuple[Hidden, ...]:
+def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
     """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names."""
     import torch
 
-    tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
+    tensors = [each for held in ("_parameters", "_buffers") for _, each in walk_tensors(modules, held)]
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
     found: dict[str, Hidden] = {}
     for where, value in _list_attributes(modules):
-        numbers, waiting = 0, [value]
+        kind, numbers, waiting = type(value).__name__, 0, [value]
         while waiting:
             each = waiting.pop()
             if id(each) in seen or not gc.is_tracked(each):  # a number, a text or the like
                 continue
             seen.add(id(each))
             if len(seen) > most:
-                far = f"the modules hold more than {MOST_LOOKED_AT:,} objects up to {where}, a {type(value).__name__}"
+                far = f"the modules hold more than {MOST_LOOKED_AT:,} objects up to {where}, a {kind}"
                 raise Refused(f"{far}, and the rest was not searched", "keep data outside of modules")
             if not isinstance(each, torch.Tensor):
                 waiting += _look_inside(each)
             elif isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf):
                 numbers += int(each.numel())
         if numbers:
-            folded, kind = pattern(where), type(value).__name__
+            folded = pattern(where)
             before = found.get(folded)
             found[folded] = Hidden(folded, kind, before.numbers + numbers) if before else Hidden(where, kind, numbers)
     return tuple(found.values())
 
 
-def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
+def _list_attributes(modules: Modules) -> Iterator[Named]:
     """Yield the attributes of modules and of their classes, slots included, but none that torch lists itself."""
+    own: dict[type, None] = {}
     for path, module in modules.items():
         where, classes = path or "the model", type(module).__mro__
+        own.update(dict.fromkeys(filter(_is_own, classes)))
         if any(each.__module__.partition(".")[0] == "keras" for each in classes):  # with torch as its backend
             raise Refused(f"{where} is a layer of Keras, whose weights torch does not list", "write it in torch")
         if hasattr(module, "_packed_params"):
             raise Refused(f"{where} is quantised: its weights are not parameters", "build it unquantised")
-        in_classes = [item for each in classes for item in vars(each).items()]
-        slots = {
-            name: getattr(module, name, None) for name, each in in_classes if isinstance(each, MemberDescriptorType)
-        }
+        members = (item for each in classes for item in vars(each).items())
+        slots = {name: getattr(module, name, None) for name, each in members if isinstance(each, MemberDescriptorType)}
         for name, value in {**slots, **vars(module)}.items():
             if isinstance(value, Result):
                 raise Refused(f"{where} has {name}, made by {value.__name__}, which is not installed")
             if name not in OF_TORCH:
                 yield join_path(path, name), value
-    for each in {each: None for module in modules.values() for each in type(module).__mro__ if _is_own(each)}:
+    for each in own:
         yield from ((f"{name} of the class {each.__name__}", value) for name, value in vars(each).items())
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Filed = tuple[str, tuple[int, ...]]  # name and shape of a tensor in the file
-Row = tuple[str, Optional[str], tuple[int, ...]]
-"""A tensor's name in the file, its name in the model (``None`` if it is skipped), and its shape in the model."""
+Row = tuple[str, Optional[str], tuple[int, ...]]  # name in the file, in the model (``None``: skipped), shape there
+NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # the ends of names in converted checkpoints of TensorFlow
 
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
@@ -30,12 +30,9 @@ def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
 
 
 def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
-    """Yield a :data:`Row` for each tensor of a file, with the name that the library's own code gives it on loading.
+    """Yield a :data:`Row` for each tensor of a file, as ``convert_and_load_state_dict_in_model`` of 5.1 to 5.23 does.
 
-    The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
-    device: rename, collect tensors to convert (three matrices into one, say), convert, skip as the class does.
-
-    :param filed: the names and shapes of the file's tensors.
+    It renames, collects tensors to convert (three matrices into one, say), converts, and skips as the class does.
     """
     import torch
     from transformers.conversion_mapping import get_model_conversion_mapping
@@ -63,10 +60,9 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
 
 def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
-    """Yield a :data:`Row` for each tensor of a file, as transformers 4 loads it, which only renames tensors.
+    """Yield a :data:`Row` for each tensor of a file, as ``_load_pretrained_model`` of 4.40 to 4.57 loads it.
 
-    The steps are those of ``_load_pretrained_model`` (modeling_utils.py, 4.40 to 4.57): rename TensorFlow's norms, and
-    add or remove the base model's prefix.
+    It renames TensorFlow's norms, and adds or removes the base model's prefix.
     """
     known: Mapping[str, Any] = model.state_dict()
     prefix = f"{model.base_model_prefix}."
@@ -81,14 +77,8 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
 
 
 def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new: str) -> str | None:
-    """Return ``new`` if the model has that name, ``None`` if the model's class skips it, and otherwise ``name``.
-
-    :param known: the names of the model's tensors.
-    """
+    """Return ``new`` if the model has that name, ``None`` if the model's class skips it, and otherwise ``name``."""
     if new in known:
         return new
     skipped = model._keys_to_ignore_on_load_unexpected or ()  # noqa: SLF001
     return None if any(re.search(each, new) for each in skipped) else name
-
-
-NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # the ends of names in converted checkpoints of TensorFlow

@@ -12,12 +12,12 @@ import runpy
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
-from pytest_bertsize.builder.child.listing import LONGEST, find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
     complete_init_weights,
     describe_stand_ins,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 """Families with a decoder, each with the class of its encoder alone, which sentence-transformers builds."""
-LONGEST_TEXT = 200  # characters of a config's value
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
@@ -50,7 +49,7 @@ def import_maker(request: Request) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(0)
     if request.adapter:
-        importlib.import_module("pytest_bertsize.builder.child.lora")
+        import_peft()
     with _working_in_root(request), contextlib.suppress(HandedOver):
         if request.factory and not request.command:
             _find_factory(request)
@@ -69,12 +68,17 @@ def make_a_first_module() -> None:
         torch.nn.Linear(1, 1)
 
 
-def instantiate(request: Request) -> nn.Module:
-    """Build one model with its ties, by default on the meta device: without memory for weights, without a network.
+def import_peft() -> tuple[Any, Any]:
+    try:
+        from peft import PEFT_TYPE_TO_CONFIG_MAPPING, get_peft_model
+    except ImportError as error:
+        lacks = f"the model has an adapter, and PEFT cannot be imported ({type(error).__name__}: {error})"
+        raise Refused(lacks, why=Why.NO_PEFT) from None
+    return PEFT_TYPE_TO_CONFIG_MAPPING, get_peft_model
 
-    :raises Refused: if there is no such class or function, the class belongs to another family, or the function
-        returns no module.
-    """
+
+def instantiate(request: Request) -> nn.Module:
+    """Build one model with its ties, by default on the meta device: without memory for weights, without a network."""
     import torch
 
     with _working_in_root(request), torch.device(request.device), warnings.catch_warnings():
@@ -86,11 +90,25 @@ def instantiate(request: Request) -> nn.Module:
             model = _compose_modules(request)
         else:  # of a fresh config: constructors change theirs
             model = find_model_class(request)(make_config(request), **request.options)
-    if not request.adapter:
-        return model
-    from pytest_bertsize.builder.child.lora import adapt
+    return adapt(model, request.adapter, request.device) if request.adapter else model
 
-    return adapt(model, request.adapter, request.device)
+
+def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:
+    """Add PEFT's adapter to a model, and rename the ties that its class declares.
+
+    :param config: arguments of PEFT's config class, which the key ``peft_type`` names; ``LoraConfig`` without the key.
+    """
+    import torch
+
+    configs, get_peft_model = import_peft()
+    declared = listing.declared_ties(dict(listing.walk_modules(model, wrapped=False)))
+    arguments = dict(config)
+    with torch.device(device), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adapted: Any = get_peft_model(model, configs[arguments.pop("peft_type", "LORA")](**arguments))
+    adapted.all_tied_weights_keys = listing.name_ties(adapted, model, declared)
+    trained: nn.Module = adapted
+    return trained
 
 
 @contextlib.contextmanager
@@ -120,11 +138,12 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         text = f"{text}; check_model was called with {', '.join(map(repr, OTHERS))}, and did not end the code"
     if isinstance(cause, Refused):
         return NotBuilt(cause.why, text, cause.fix)
-    lower, why, fix = text.lower(), Why.RAISED, BEFORE_CHECK if request.command else ""
+    fix = BEFORE_CHECK if request.command else ""
     if isinstance(cause, SystemExit):
         after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
         handed = "handed over" if request.command else "returned"
         return NotBuilt(Why.RAISED, f"the code exited before it {handed} a model: {text}{after}", fix)
+    lower, why = text.lower(), Why.RAISED
     on_meta = request.device == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
     if on_meta and re.search(r"\bmeta\b", lower):
         why = Why.ON_META
@@ -143,15 +162,12 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
 
 
 def make_config(request: Request) -> Any:
-    """Make the config object of a class from the request.
-
-    :raises Refused: if the class belongs to another family, or a key would replace a method of its config.
-    """
+    """Make a config object: of the right family, and from keys that replace no method, because a config is data."""
     config_class = find_model_class(request).config_class
     family = getattr(config_class, "model_type", None)
     if family != request.family:
         raise Refused(f"{request.architecture} belongs to the family {family!r}, not {request.family!r}")
-    for key in request.config:  # a config is data: none of its keys may replace a method of its class
+    for key in request.config:
         found = inspect.getattr_static(config_class, key, None)
         read_only = isinstance(found, property) and found.fset is None
         if read_only or isinstance(found, (staticmethod, classmethod)) or inspect.isroutine(found):
@@ -162,7 +178,7 @@ def make_config(request: Request) -> Any:
 
 
 def find_model_class(request: Request) -> Any:
-    """:raises Refused: if transformers, or the module of the project, has no such model class."""
+    """Return the model class of transformers or of a module of the project."""
     import transformers
 
     of_library = request.module == "transformers"
@@ -174,19 +190,19 @@ def find_model_class(request: Request) -> Any:
     raise Refused(f"{where} has no model class {request.architecture}", why=Why.NO_CLASS)
 
 
-# the values of its config
-
-
 def read_config_values(request: Request) -> ConfigSaid:
     """Return the wanted values of a fresh config object, because the constructor of a model may change its config."""
     import transformers
 
     config = make_config(request)
-    by = type(config).__name__
-    if type(config).__module__.partition(".")[0] == "transformers":
-        by = f"transformers {transformers.__version__}"
+    is_of_library = type(config).__module__.partition(".")[0] == "transformers"
+    by = f"transformers {transformers.__version__}" if is_of_library else type(config).__name__
     found = {path: _find_value(config, path.split(".")) for path in request.asked}
-    said = {path: _simplify(value) for path, value in found.items() if value is not _MISSING}
+    said = {
+        path: f"a {type(value).__name__}" if (plain := listing.to_json(value)) is listing.ODD else plain
+        for path, value in found.items()
+        if value is not _MISSING
+    }
     owners = {path: _find_value(config, path.split(".")[:-1]) for path in request.unknown}
     read = (path for path, owner in owners.items() if path.rpartition(".")[2] in _list_keys(type(owner)))
     return ConfigSaid(said, tuple(read), by)
@@ -196,13 +212,6 @@ def _find_value(config: Any, path: list[str]) -> Any:
     for key in path:
         config = getattr(config, key, _MISSING)
     return config
-
-
-def _simplify(value: Any) -> Any:
-    """Return a value that a closed form can read; for any other value, its type: ``"a Tensor"``."""
-    if isinstance(value, (list, tuple)) and len(value) <= LONGEST:
-        return [_simplify(each) for each in value]
-    return value if is_plain(value, LONGEST_TEXT) else f"a {type(value).__name__}"
 
 
 def _list_keys(config_class: type) -> Iterator[str]:
@@ -218,15 +227,11 @@ def _list_keys(config_class: type) -> Iterator[str]:
             yield from (name for name in inspect.signature(each).parameters if name not in of_every_config)
 
 
-# a folder of modules: made as by sentence-transformers, but of plain modules of torch
+# a folder of modules: made as https://github.com/huggingface/sentence-transformers does, but of plain modules of torch
 
 
 def _compose_modules(request: Request) -> nn.Module:
-    """Make all modules of a folder of sentence-transformers, each under its own path.
-
-    The request has only values from the folder's files. This code chooses the class of each module and its arguments,
-    as https://github.com/huggingface/sentence-transformers does.
-    """
+    """Make all modules of a folder of sentence-transformers, each under its own path; files give values alone."""
     from torch import nn
 
     root = nn.Module()
@@ -279,15 +284,10 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 
 def _run_project(request: Request) -> nn.Module:
     """Run the project's function or command until it returns the model or hands it to ``check_model``."""
-    complete_init_weights()
-    made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
-    return _take_module(made, request)
-
-
-def _take_module(made: object, request: Request) -> nn.Module:
-    """:raises Refused: if the project's code made no module."""
     import torch
 
+    complete_init_weights()
+    made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
     if isinstance(made, torch.nn.Module):
         return made
     if request.command:
@@ -301,12 +301,10 @@ def _take_module(made: object, request: Request) -> nn.Module:
 
 def _run_until_handed(request: Request) -> Any:
     """Return the argument of ``check_model``, or the function's return value."""
-    returned, counted = None, CALLED[-1]
+    counted = CALLED[-1]
+    run: Any = _run_command if request.command else _call_factory
     try:
-        if request.command:
-            _run_command(request)
-        else:
-            returned = _call_factory(request)
+        returned = run(request)
     except HandedOver:
         return counted.model
     except BaseException:
@@ -321,10 +319,9 @@ def _run_command(request: Request) -> None:
     """Run a script or a module as Python does, with its arguments."""
     first, *words = request.command
     if first == "-m":
-        module, *words = words
         sys.path[:0] = (request.root, *request.paths)
-        sys.argv = [module, *words]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        sys.argv = words
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
         return
     file = os.path.join(request.root, first)  # noqa: PTH118
     if not os.path.isfile(file):  # noqa: PTH113
@@ -340,27 +337,27 @@ def _call_factory(request: Request) -> Any:
     The config is a dict; for a class of transformers' models, it is an object of its config's class.
     """
     function: Any = _find_factory(request)
-    arguments = [vary(request.config, request.varied)] if request.config_given else []
+    kwargs = copy.deepcopy(dict(request.kwargs))
+    arguments = [copy.deepcopy(vary(request.config, request.varied))] if request.config_given else []
     with contextlib.suppress(ValueError):  # a class of C has no signature
         signature = inspect.signature(function)
-        free = (each for name, each in signature.parameters.items() if name not in request.kwargs)
+        free = (each for name, each in signature.parameters.items() if name not in kwargs)
         if all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in free):
             arguments = []
         try:
-            signature.bind(*arguments, **request.kwargs)
+            signature.bind(*arguments, **kwargs)
         except TypeError as error:
             given = ["one argument (the config as a dict)"] if arguments else []
-            given += [f"kwargs = {{ {', '.join(request.kwargs)} }}"] if request.kwargs else []
+            given += [f"kwargs = {{ {', '.join(kwargs)} }}"] if kwargs else []
             is_called = f"is called with {' and '.join(given) or 'no argument'}: {error}"
             raise Refused(f"{request.factory}{signature} {is_called}", why=Why.ARGUMENTS) from None
-    arguments = copy.deepcopy(arguments)
-    is_model_class = inspect.isclass(function) and issubclass(function, find_library_base())
+    is_model_class = inspect.isclass(function) and issubclass(function, listing.find_library_base())
     if is_model_class:
         arguments = [function.config_class.from_dict(each) for each in arguments]
-    return function(*arguments, **copy.deepcopy(dict(request.kwargs)))
+    return function(*arguments, **kwargs)
 
 
-def _find_factory(request: Request) -> Callable[..., Any]:
+def _find_factory(request: Request) -> Any:
     library, _, path = request.factory.partition(":")
     found: Any = _import_module(library, request)
     for name in path.split("."):
@@ -372,8 +369,7 @@ def _find_factory(request: Request) -> Callable[..., Any]:
     if not callable(found):
         kind = type(found).__name__
         raise Refused(f"{request.factory} is of type {kind}, which cannot be called", "name a function")
-    function: Callable[..., Any] = found
-    return function
+    return found
 
 
 def _import_module(library: str, request: Request) -> Any:

@@ -41,8 +41,7 @@ def describe_stand_ins() -> tuple[str, ...]:
 class StandIn:
     """A stand-in for a module that is not installed, or for a name in a module.
 
-    While a file is imported, its code may call a stand-in (``log = get_logger()``), set an item (``rcParams["dpi"] =
-    150``) or write ``Run | None``. Any other use fails.
+    While a file is imported, it may call a stand-in, set an item or write ``Run | None``. Any other use fails.
     """
 
     def __init__(self, name: str) -> None:
@@ -100,8 +99,7 @@ for _operation in OPERATIONS - vars(StandIn).keys():
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
     """Run code of the project; if a name that is not installed stops it, put a stand-in there and run it again.
 
-    If the code catches the error of a missing name, that name gets no stand-in. A stopped run leaves its effects, so
-    the caller ignores the result, and starts a new process with stand-ins for the names in :data:`ADDED`.
+    A stopped run leaves its effects, so another process runs the code with stand-ins for all of :data:`ADDED`.
 
     :param is_own: returns whether a module is the project's own; such a module gets no stand-in.
     """

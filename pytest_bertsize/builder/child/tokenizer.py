@@ -19,21 +19,15 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
 }
 """Special tokens by family, for families whose tokenizers have as many tokens as the word embeddings have rows.
 
-Other families have other numbers: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5
-32,128 for 32,100 (#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn
-50,264 for bart's 50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
+Other families have not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for
+32,100 (#23199), camembert 32,005 for 32,004 (#2020); layoutlm has the tokenizers of two families.
 """
 NEW = re.compile(
     r"(?!.unused\d|<extra_id_|<[ST]>|<\|endoftext\|>)(?:\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\})", re.ASCII
 )
 """Pattern of tokens in brackets, which a vocabulary of word pieces has not, except a few: Chinese BERT has ``<S>``."""
-SPECIAL_KEYS = (
-    *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
-    "additional_special_tokens",
-)
-"""Arguments of a tokenizer whose values are tokens; a token that the vocabulary lacks is added."""
-OTHER_KEYS = re.compile(r"vocab|merges|_tokens?(?:_|$)|tokenizer_(?:file|object)")
-"""Pattern of arguments that change the number of tokens by an amount that only the tokenizer knows."""
+SPECIAL_KEYS = re.compile("(bos|eos|unk|sep|pad|cls|mask)_token|additional_special_tokens")  # arguments that add tokens
+OTHER_KEYS = re.compile(r"vocab|merges|_tokens?(?:_|$)|tokenizer_(?:file|object)")  # that add an unknown number
 TAKEN: dict[str, int] = {}  # the assumed number of tokens of each missing tokenizer, by the tokenizer's name
 
 
@@ -41,10 +35,7 @@ class Tokenizer:
     """A tokenizer of unknown vocabulary; its length is known if its family is in :data:`SPECIAL`."""
 
     def __init__(self, name: str, config: Mapping[str, Any], given: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """:param config: the config of the tokenizer's model.
-
-        :param given: the keyword arguments of the code's call.
-        """
+        """:param given: the keyword arguments of the code's call."""
         family = str(config.get("model_type"))
         own = f"{family.replace('-', '')}tokenizer"
         has_own = str(config.get("tokenizer_class") or own).lower() in {own, f"{own}fast"}  # MiniLM has XLM-R's
@@ -55,7 +46,7 @@ class Tokenizer:
         given = self._given
         vars(self).update(_given={})
         for key, value in given.items():
-            if value and key in SPECIAL_KEYS:
+            if value and SPECIAL_KEYS.fullmatch(key):
                 self.add_tokens(value)
             elif value and value is not True and OTHER_KEYS.search(key):
                 self._refuse(f"its number of tokens with {key}")
@@ -75,12 +66,10 @@ class Tokenizer:
         before = len(self)
         for each in new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]:
             token = str(getattr(each, "content", each))
-            if token in self._special or token in self._added:
-                continue
-            # a tokenizer may write tokens in lower case
-            if not NEW.fullmatch(token) or token.lower() in map(str.lower, self._added):
-                self._refuse(f"the token {token!r}, which its vocabulary may or may not have")
-            self._added.add(token)
+            if token not in self._special and token not in self._added:
+                if not NEW.fullmatch(token) or token.lower() in map(str.lower, self._added):  # it may lower the case
+                    self._refuse(f"the token {token!r}, which its vocabulary may or may not have")
+                self._added.add(token)
         return len(self) - before
 
     def add_special_tokens(self, special_tokens_dict: Mapping[str, Any], *_: Any, **__: Any) -> int:
@@ -98,8 +87,7 @@ class Tokenizer:
         self._refuse(f"another {name}")
 
     def _refuse(self, what: str) -> NoReturn:
-        folder = self.name_or_path.partition("@")[0].rpartition("/")[2]
-        hub = f'hub = {{ "{self.name_or_path}" = "models/{folder}" }} in [tool.bertsize]'
-        fix = "put the files of its tokenizer beside its config.json in the project"
-        said = f"the tokenizer of {self.name_or_path!r} is not in the project, and is asked for {what}"
-        refuse(Refused(said, f"{fix} (of a name of the hub: {hub})"))
+        name = self.name_or_path
+        hub = f'hub = {{ "{name}" = "models/{name.partition("@")[0].rpartition("/")[2]}" }} in [tool.bertsize]'
+        fix = f"put the files of its tokenizer beside its config.json in the project (of a name of the hub: {hub})"
+        refuse(Refused(f"the tokenizer of {name!r} is not in the project, and is asked for {what}", fix))
