@@ -18,7 +18,7 @@ from msgspec.json import schema_components
 
 from pytest_bertsize import quantity
 from pytest_bertsize.dtypes import BITS, TRAINED
-from pytest_bertsize.table import extra, globs, limits, model
+from pytest_bertsize.table import extra, limits, model
 from pytest_bertsize.table.reading import Key, keys_of
 
 Schema: TypeAlias = dict[str, Any]
@@ -261,7 +261,7 @@ def _describe_model(table: Schema) -> None:
 
 
 def _describe_project(structs: dict[str, Schema]) -> None:
-    word, placeholder = r"[^\x00-/:-@\[-\^`\{-\x7f]", rf"\{{(?:{'|'.join(globs.PLACEHOLDERS)})\}}"
+    word, placeholder = r"[^\x00-/:-@\[-\^`\{-\x7f]", r"\{(?:stem|folder)\}"
     model_name = rf"^(?:{word}|{placeholder})(?:{word}|[.+@-]|{placeholder}){{0,99}}$"
     number = "(?:0|[1-9][0-9]{0,5})"
     releases = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{number}")

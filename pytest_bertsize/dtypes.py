@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_bertsize.wording import BadValue, did_you_mean, shown
+from pytest_bertsize.wording import BadValue, nearest_to, shown
 
 OF_PARAMETERS: Mapping[str, tuple[str, int]] = {
     "float64": ("F64", 64),
@@ -24,18 +24,6 @@ BITS: Mapping[str, int] = {**{name: bits for name, (_, bits) in OF_PARAMETERS.it
 TRAINED = ("float64", "float32", "bfloat16", "float16")
 """Dtypes that an optimiser can train: torch has no gradients in an 8-bit dtype."""
 
-_ALIASES = {
-    **dict.fromkeys(("fp64", "f64", "double"), "float64"),
-    **dict.fromkeys(("fp32", "f32", "float", "single"), "float32"),
-    **dict.fromkeys(("fp16", "f16", "half"), "float16"),
-    **dict.fromkeys(("bf16",), "bfloat16"),
-    **dict.fromkeys(("fp8", "float8", "f8_e4m3", "e4m3"), "float8_e4m3fn"),
-    **dict.fromkeys(("f8_e5m2", "e5m2"), "float8_e5m2"),
-    **dict.fromkeys(("i8", "8bit", "8-bit"), "int8"),
-    **dict.fromkeys(("u8",), "uint8"),
-    **dict.fromkeys(("i4", "uint4", "fp4", "nf4", "4bit", "4-bit"), "int4"),
-}
-
 
 def whole_bytes(elements: int, bits: int) -> int:
     """Return the bytes of a number of elements, rounded up."""
@@ -46,11 +34,9 @@ def bits_of(dtype: str) -> int:
     """Return the bits of one parameter of a dtype; raise BadValue, with the name to write, for an unknown one."""
     if dtype in BITS:
         return BITS[dtype]
-    bare = dtype.lower().removeprefix("torch.")
-    if meant := bare if bare in BITS else _ALIASES.get(bare, ""):
-        raise BadValue(f"{shown(dtype)} is not the full name of a dtype", f'write "{meant}"')
-    hint = did_you_mean(bare, BITS, "", written=shown)
-    raise BadValue(f"{shown(dtype)} is not a dtype", f"write one of {', '.join(BITS)}{hint and f'; {hint}'}")
+    meant = nearest_to(dtype.removeprefix("torch."), BITS)
+    hint = f"; did you mean {shown(meant)}?" if meant else ""
+    raise BadValue(f"{shown(dtype)} is not a dtype", f"write one of {', '.join(BITS)}{hint}")
 
 
 def bytes_of(parameters: int, dtype: str) -> int:

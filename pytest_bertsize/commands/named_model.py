@@ -212,7 +212,6 @@ def _read_config(model: Model) -> ModelConfig:
                 return read_file(Path(), model.config)
             except Unusable as unusable:
                 raise unusable if "/" in location else _suggest_declared(location, unusable) from None
-        Disk(Path()).refuse_near(location, "config", NAMES)
     path = Path(location)
     inside = [path / name for name in NAMES if os.path.isfile(path / name)]  # noqa: PTH113  (pathlib's raises)
     path = inside[0] if len(inside) == 1 and not os.path.lexists(path / MODULES) else path

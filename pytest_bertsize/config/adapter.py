@@ -2,13 +2,13 @@
 
 The fields of ``LoraConfig`` in peft 0.21.2 are of four kinds. Those of :class:`Adapter` change a count, a name, a shape
 or the trained tensors. Those in :data:`INERT` change none of these. Those in :data:`WITHOUT_CLOSED_FORM` change some of
-them in a way that no closed form describes. Those in :data:`REFUSED` make PEFT run code that the file names.
+them in a way that no closed form describes. That in :data:`REFUSED` is not allowed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
@@ -117,8 +117,9 @@ WITHOUT_CLOSED_FORM = (
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
     "use_bdlora",
 )
-REFUSED = ("megatron_config",)
-KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
+REFUSED = "megatron_config"
+"""A key that makes PEFT run code that the file names."""
+KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED))
 
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
 """The words that ``init_lora_weights`` may be, beside true, false and ``pissa_niter_N``."""
@@ -164,7 +165,9 @@ def parse(
     :param closed_form: ``False`` if keys without a closed form are passed on to PEFT.
     """
     reading = _Reading(data, file, closed_form=closed_form)
-    reading.refuse_code()
+    if data.get(REFUSED) is not None:
+        message = f"{REFUSED} makes PEFT import the module that megatron_core names"
+        reading.note(REFUSED, message, "remove it: it changes the training, not the model", "config-refused")
     adapter = reading.read_lora(family) if data.get("peft_type") in (None, "LORA") else reading.read_other()
     if reading.findings:
         raise Unusable(*reading.findings)
@@ -186,12 +189,6 @@ class _Reading:
             finding = finding._replace(table_key=None, file=self.file.file, line=line)
         self.findings.append(finding)
 
-    def refuse_code(self) -> None:
-        for key in REFUSED:
-            if self.data.get(key) is not None:
-                message = f"{key} makes PEFT import the module that megatron_core names"
-                self.note(key, message, "remove it: it changes the training, not the model", "config-refused")
-
     def read_lora(self, family: str) -> Adapter:
         for key in self.data:
             if key not in KNOWN:
@@ -204,7 +201,7 @@ class _Reading:
             self.note("target_modules", "target_modules names no module", "name the modules that get an adapter")
         elif str(values["target_modules"]).lower() == ALL_LINEAR:
             values["target_modules"] = ALL_LINEAR
-        start = self.data.get("init_lora_weights")
+        start = self.data.get("init_lora_weights", True)
         text = start if isinstance(start, str) else ""
         if not isinstance(start, bool | None) and not _STARTS.fullmatch(text):
             message = f"init_lora_weights is {shown(start)}, which is not known to PEFT"
@@ -212,10 +209,15 @@ class _Reading:
         values["start"] = text.lower() if text.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
         adapter = Adapter(**values, passed_on=self._pass_on(text))
         self._check_patterns(adapter)
-        for key, other in self._find_conflicts(adapter):
-            self.note(
-                key, f"{key} is set {other}: PEFT refuses that", "write both as PEFT takes them, or leave one out"
-            )
+        layers = adapter.layers_to_transform
+        for key, other, is_conflict in (
+            ("lora_bias", "use_dora", adapter.lora_bias and adapter.use_dora),
+            ("lora_bias", "init_lora_weights", adapter.lora_bias and start not in (True, False)),
+            ("layers_to_transform", "a pattern of target_modules", layers and isinstance(adapter.target_modules, str)),
+            ("layers_pattern", "no layers_to_transform", adapter.layers_pattern and not layers),
+        ):
+            if is_conflict:
+                self.note(key, f"{key} is set beside {other}: PEFT refuses that", "leave one out")
         return adapter
 
     def _read_field(self, key: str) -> Any:
@@ -253,17 +255,6 @@ class _Reading:
             except (re.error, RecursionError, OverflowError) as error:
                 message = f"{key}: {shown(written)} is not a regular expression: {printable(str(error))}"
                 self.note(key, message, "write the ends of the names of modules")
-
-    def _find_conflicts(self, adapter: Adapter) -> Iterator[tuple[str, str]]:
-        start = self.data.get("init_lora_weights", True)
-        if adapter.lora_bias and adapter.use_dora:
-            yield "lora_bias", "beside use_dora"
-        if adapter.lora_bias and start not in (True, False):
-            yield "lora_bias", f"beside init_lora_weights = {shown(start)}"
-        if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
-            yield "layers_to_transform", f"beside target_modules = {shown(adapter.target_modules)}"
-        if adapter.layers_pattern and not adapter.layers_to_transform:
-            yield "layers_pattern", "without layers_to_transform"
 
     def read_other(self) -> Adapter:
         """Read an adapter of a method other than LoRA: PEFT builds it, and only the model's budget is checked."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
@@ -241,7 +241,10 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
     """Return the object at ``key_path``; raise :class:`Unusable` if no object is there."""
     for depth, key in enumerate(key_path):
         if not isinstance(value, dict) or key not in value:
-            _refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
+            where = shown(".".join(key_path[:depth])) if depth else "the file"
+            there = ", ".join(map(shown, [*value][:12])) if isinstance(value, dict) else ""
+            has = f"; it has {there}" if there else ""
+            fail(file, f"{where} has no key {shown(key)}{has}", "correct the keys after the #")
         value = value[key]
     if isinstance(value, dict):
         return value
@@ -249,17 +252,6 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
     message = f"{what} {describe_kind(value)}, not an object"
     finding = Finding("config-invalid", message, "name a model's config", file=file)
     raise TextThere(value, finding) if isinstance(value, str) and key_path else Unusable(finding)
-
-
-def _refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:
-    """:param there: the keys of the object that lacks the last key of the path; ``None`` if there is no object."""
-    *outer, key = path
-    where = shown(".".join(outer)) if outer else "the file"
-    message = f"{where} is not an object, so it has no key {shown(key)}"
-    if there is not None:
-        keys = ", ".join(map(shown, [*there][:12]))
-        message = f"{where} has no key {shown(key)}; {f'it has {keys}' if keys else 'it is an empty object'}"
-    fail(file, message, "correct the keys after the #" if key else "remove the empty key after the #")
 
 
 def describe_kind(value: object) -> str:
@@ -276,16 +268,16 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     left = config.data
     found: dict[str, object] = {}
     wrong: dict[str, tuple[str, str]] = {}
-    for alias, path in paths.items():
+    for alias, target in keys.items():
         try:
-            value, left = value_at(left, path), _remove_value(left, path)
+            value, left = value_at(left, paths[alias]), _remove_value(left, paths[alias])
         except KeyError:
             message = f'"keys" has {shown(alias)}, which {config.reference} has not, or another of "keys" has already'
             wrong[alias] = message, "write the name that the file has"
             continue
-        if keys[alias] in found:
-            wrong[alias] = f'"keys" has {shown(keys[alias])} twice', "keep one of them"
-        found[keys[alias]] = value
+        if target in found:
+            wrong[alias] = f'"keys" has {shown(target)} twice', "keep one of them"
+        found[target] = value
     for alias, target in keys.items():
         if target in left and alias not in wrong:
             line = config.line(target)

@@ -28,10 +28,8 @@ from pytest_bertsize.config.model_config import (
 )
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Kind, Unusable
-from pytest_bertsize.table.globs import find_matches
 from pytest_bertsize.table.model import ADAPTER, CODE, NAMES, TOML, YAML
-from pytest_bertsize.table.reading import Mistake
-from pytest_bertsize.wording import listed, nearest_to, printable, shown
+from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Finished
@@ -90,7 +88,6 @@ class Disk:
         if is_name(location) and not self._has_file(location):
             if published := find_published_config(location, self._hub, self._read_file):
                 return published
-            self.refuse_near(location, "config", NAMES)
             folder, slash, _ = location.partition("/")
             if not (slash and self._has_file(folder)):  # only the hub can know it
                 message = f"{shown(location)} is not a file, and neither the catalogue nor the hub cache has it"
@@ -105,27 +102,8 @@ class Disk:
     def _read_file(self, location: str) -> Found:
         kinds: tuple[Kind, Kind] = ("config-invalid", "config-refused")
         named = Place(self.root, location, "config", *kinds, "config", what_to_name="model's config.json")
-        self.refuse_near(location, "config", NAMES)
         place = named.one_of(NAMES, there=Path.is_file)
         return Found(location, place.file, _read_start(place))
-
-    def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
-        """Refuse a path that is not there if one is near in spelling: a file, or a folder with a file of ``names``."""
-        path = PurePosixPath(location)
-        if not location.isprintable() or self._has_file(os.path.normpath(location)):
-            return
-        beside = (f"**/{path.name}", str(path.with_name("*"))) if path.suffix else [f"**/{name}" for name in names]
-        try:
-            found = [each for pattern in beside for each in find_matches(self.root, pattern)]
-        except (Mistake, OSError, ValueError):
-            return
-        known = found if path.suffix else [str(PurePosixPath(each).parent) for each in found]
-        if meant := nearest_to(location, known, cutoff=0.8):
-            message, there = (
-                f"{printable(location.removeprefix('./'))}: there is no such path",
-                f"did you mean {shown(meant)}?",
-            )
-            raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
 
     def file(self, location: str) -> bytes | None:
         place = Place(self.root, location, "config", "config-invalid", "config-refused")
@@ -134,7 +112,6 @@ class Disk:
         return _read_start(place)
 
     def adapter(self, location: str) -> bytes:
-        self.refuse_near(location.removesuffix(f"/{ADAPTER}"), "adapter", [ADAPTER])
         place = Place(self.root, location, ADAPTER, "config-invalid", table_key="adapter")
         return place.content(LARGEST)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +46,7 @@ LONGEST_LIST = 1_000
 """The most entries of a list in a config: each entry is at least one module, which takes time to build."""
 MOST_LABELS = 100_000
 """The most labels: transformers first makes a name for each label, and 10⁸ names end in a MemoryError."""
+_INDEX = re.compile("0|[1-9][0-9]{0,8}")
 MOST_NAMED = 8
 """The most keys that one sentence names."""
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
@@ -160,19 +160,18 @@ class _Reading:
             self.wrong.add(key)
 
     def check_values_as_written(self) -> None:
-        """Note wrong entries of the table's ``ignored``, and values that are not plain data."""
+        """Note wrong entries of the table's ``ignored``, and values that are not known."""
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
-            ignored = partial(Finding, fix="remove it from ignored", table_key=("ignored",))
-            message = f"ignored names {printable(key)}, which "
+            message, fix, place = f"ignored names {printable(key)}, which ", "remove it from ignored", ("ignored",)
             if key in config.data and key in self._handed_over:
-                self.findings[ignored("config-invalid", f"{message}this family reads")] = None
+                finding = Finding("config-invalid", f"{message}this family reads", fix, table_key=place)
+                self.findings[finding] = None
                 self.wrong.add(key)
             elif key not in config.data and key not in inner:
                 message += f"is not in {config.reference}"
-                self.findings[ignored("ignored-key", message, severity="warning")] = None
-
+                self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
         for key in config.data if config.unknown else ():
             own = self.keys.aliases.get(key, key)
             is_read = self.keys.open or key in self._handed_over
@@ -240,7 +239,10 @@ class _Reading:
     def read_values(self) -> Values:
         keys, config = self.keys, self.config
         self._check_other_keys()
-        sizes = {size.key: self._read_size(size) for size in keys.sizes}
+        for size in keys.sizes:
+            if size.key not in self.values and size.default is not None:
+                self._note_missing(size.key, size.default)
+        sizes = {size.key: self._read(size, _read_size) for size in keys.sizes}
         switches = {
             **{each.key: self._read(each, _read_switch) for each in keys.switches},
             **{each.key: self._read(each, _read_choice) for each in keys.choices},
@@ -254,7 +256,7 @@ class _Reading:
         if self.architecture.labels:
             by_symbol[LABELS] = found["num_labels"] = self._count_labels()
         elif type(count := self.values.get("num_labels")) is int and count > MOST_LABELS:
-            self._read_count("num_labels", keys.labels, MOST_LABELS)  # the class makes a name for each label
+            self._read(Size("num_labels", LABELS, keys.labels), _read_label_count)  # the class names each label
         self._check_rules(found)
         self._check_layer_types(found.get("num_hidden_layers"))
         dims = None if self.wrong else Dims(by_symbol, switches)
@@ -272,16 +274,6 @@ class _Reading:
             self.note(key.key, wrong.message, wrong.fix, wrong.kind)
             return key.default
 
-    def _read_size(self, size: Size) -> int | None:
-        if size.key not in self.values:
-            if size.default is not None:
-                self._note_missing(size.key, size.default)
-            return size.default
-        if size.default is None and self.values[size.key] is None:
-            return None
-        example = size.minimum if size.default is None else size.default
-        return self._read_count(size.key, example, LARGEST_SIZE, size.minimum, is_depth=size.repeats)
-
     def _note_missing(self, key: str, default: int) -> None:
         config = self.config
         pair = f"overrides = {{ {key} = {default} }}" if config.origin else config.pair.format(key, default)
@@ -292,25 +284,6 @@ class _Reading:
             message = f"the key {key} is missing: {exact(default)} is assumed"
             self.note(key, message, f"write {pair}", "defaulted-key", severity="warning")
 
-    def _read_count(self, key: str, example: int, most: int, least: int = 1, *, is_depth: bool = False) -> int:
-        value = self.values[key]
-        said = {"key": key, "value": shown(value), "least": least, "most": exact(most), "example": example}
-        kind: Kind = "config-invalid"
-        if type(value) is not int:
-            why = NOT_WHOLE
-        elif value < least:
-            why, said["value"] = TOO_SMALL, number(value)
-        elif value > most:
-            why, kind, said["value"] = TOO_LARGE, "config-refused", number(value)
-        elif is_depth and value > MOST_LAYERS:
-            why, kind = TOO_DEEP, "config-refused"
-            said |= {"value": exact(value), "most": exact(MOST_LAYERS)}
-        else:
-            return value
-        message, fix = (each.format_map(said) for each in why)
-        self.note(key, message, fix, kind)
-        return example
-
     def _count_labels(self) -> int:
         """Return ``num_labels``, else the length of ``id2label``, else a default; an override of one replaces both."""
         overrides = self.overrides
@@ -320,7 +293,7 @@ class _Reading:
             if named is None:
                 self._note_missing("num_labels", self.keys.labels)
             return named or self.keys.labels
-        count = self._read_count("num_labels", self.keys.labels, MOST_LABELS)
+        count: int = self._read(Size("num_labels", LABELS, self.keys.labels), _read_label_count)
         if named not in {None, count} and "num_labels" not in self.wrong:
             builds = f"transformers 4 builds {named:,}, and transformers 5 builds {count:,}"
             message = f"num_labels is {count:,}, and id2label names {plural(named or 0, 'label')}: {builds}"
@@ -328,17 +301,14 @@ class _Reading:
         return count
 
     def _count_label_names(self, value: object) -> int | None:
-        example = 'write {"0": "no", "1": "yes"}'
-        if not isinstance(value, dict) or not value:
-            what = "which names no label" if value == {} else "not an object"
-            self.note("id2label", f"id2label is {shown(value)}, {what}", example)
-        elif len(value) > MOST_LABELS:
+        if isinstance(value, dict) and value and all(map(_INDEX.fullmatch, value)):
+            if len(value) <= MOST_LABELS:
+                return len(value)
             message = f"id2label names {len(value):,} labels, more than {MOST_LABELS:,}"
             self.note("id2label", message, "name fewer", "config-refused")
-        elif wrong := next((key for key in value if not re.fullmatch(r"0|[1-9][0-9]{0,8}", key, re.ASCII)), None):
-            self.note("id2label", f"id2label has the key {shown(wrong)}, which is not an index", example)
         else:
-            return len(value)
+            message = f"id2label is {shown(value)}, which does not name a label by each index"
+            self.note("id2label", message, 'write {"0": "no", "1": "yes"}')
         return None
 
     def _check_layer_types(self, layers: int | None) -> None:
@@ -363,11 +333,37 @@ class _Reading:
                 self.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
 
 
+def _read_size(size: Size, value: Any) -> int | None:
+    return None if size.default is None and value is None else _read_count(size, value, LARGEST_SIZE)
+
+
+def _read_label_count(size: Size, value: Any) -> int:
+    return _read_count(size, value, MOST_LABELS)
+
+
+def _read_count(size: Size, value: Any, most: int) -> int:
+    least, most_said = size.minimum, exact(most)
+    said = {"key": size.key, "value": shown(value), "least": least, "example": size.default or least, "most": most_said}
+    kind: Kind = "config-invalid"
+    if type(value) is not int:
+        why = NOT_WHOLE
+    elif value < least:
+        why, said["value"] = TOO_SMALL, number(value)
+    elif value > most:
+        why, kind, said["value"] = TOO_LARGE, "config-refused", number(value)
+    elif size.repeats and value > MOST_LAYERS:
+        why, kind = TOO_DEEP, "config-refused"
+        said |= {"value": exact(value), "most": exact(MOST_LAYERS)}
+    else:
+        return value
+    message, fix = (each.format_map(said) for each in why)
+    raise _Wrong(message, fix, kind)
+
+
 def _read_index(index: Index, value: Any) -> int | None:
     if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
         return value
-    message = f"{index.key} is {shown(value)}, which is not an index"
-    raise _Wrong(message, f"write one, as in {index.default}")
+    raise _Wrong(f"{index.key} is {shown(value)}, which is not an index", f"write one, as in {index.default}")
 
 
 def _read_switch(switch: Switch, value: Any) -> bool:

@@ -6,17 +6,13 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.table.model import Model, check_model_name
 from pytest_bertsize.table.reading import Mistake
 from pytest_bertsize.wording import did_you_mean, printable, reason, shown
 
-MOST_MATCHES = 2_000
-MOST_FOLDERS = 20_000
-"""The most folders that the search for one pattern may read."""
-PLACEHOLDERS = ("stem", "folder")
 FOLLOWING = ("checkpoint", "tokenizer", "adapter")
 """Keys whose strings may have placeholders, as the name of the model's table may."""
 LEFT_OUT = "node_modules"
@@ -69,9 +65,6 @@ def _find_files(pattern: str, matches: Callable[[str], list[str]]) -> list[str]:
     if not found:
         message = f"{config} matches no file, so nothing would be checked"
         raise Mistake(f"{message}: write a pattern that does, relative to pyproject.toml", "config")
-    if len(found) > MOST_MATCHES:
-        message = f"{config} matches {len(found):,} files, more than {MOST_MATCHES:,}"
-        raise Mistake(f"{message}: write a narrower pattern", "config")
     return found
 
 
@@ -104,33 +97,26 @@ def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]
     follows no symlink, so the search cannot run in a circle.
 
     :param list_folder: lists a folder, ``"configs/"``: each name, whether it is a folder, and whether it is a symlink.
-    :raises Mistake: if the pattern leaves the folder, or searches too many folders.
+    :raises Mistake: if the pattern leaves the folder.
     """
-    parts = _split_pattern(pattern)
-    found: set[str] = set()
-    listed: dict[str, list[tuple[str, bool, bool]]] = {}
-    waiting, seen = [("", 0)], {("", 0)}
-    while waiting:
-        folder, index = waiting.pop()
-        if folder not in listed:
-            if len(listed) == MOST_FOLDERS:
-                raise Mistake(f"it searches more than {MOST_FOLDERS:,} folders: write a narrower pattern")
-            listed[folder] = list(list_folder(folder))
-        part, is_last = parts[index], index == len(parts) - 1
-        after = {(folder, index + 1)} if part == "**" and not is_last else set()
-        for name, is_folder, is_link in listed[folder]:
-            is_hidden = name.startswith(".") and not part.startswith(".")
-            if (is_hidden or name == LEFT_OUT or not fnmatchcase(name, part)) and not part == name == LEFT_OUT:
+
+    @cache
+    def search(folder: str, parts: tuple[str, ...]) -> set[str]:
+        part, *rest = parts
+        found = {*search(folder, parts[1:])} if part == "**" and rest else set()
+        for name, is_folder, is_link in list_folder(folder):
+            is_hidden = name == LEFT_OUT or (name.startswith(".") and not part.startswith("."))
+            if (is_hidden or not fnmatchcase(name, part)) and not part == name == LEFT_OUT:
                 continue
-            if not is_folder and is_last:
+            if not is_folder and not rest:
                 found.add(f"{folder}{name}")
             elif is_folder and part == "**" and not is_link:
-                after.add((f"{folder}{name}/", index))
-            elif is_folder and part != "**" and not is_last:
-                after.add((f"{folder}{name}/", index + 1))
-        waiting += after - seen
-        seen |= after
-    return sorted(found)
+                found |= search(f"{folder}{name}/", parts)
+            elif is_folder and part != "**" and rest:
+                found |= search(f"{folder}{name}/", parts[1:])
+        return found
+
+    return sorted(search("", _split_pattern(pattern)))
 
 
 def _list_folder(root: Path, folder: str) -> list[tuple[str, bool, bool]]:

@@ -20,6 +20,8 @@ from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
 """Keys of a budget that are neither a component nor ``total`` or ``trainable``."""
+OF_THE_TABLE = frozenset({FLOPS, GROWTH, ALREADY_OVER})
+"""Keys of a budget that a marker cannot set."""
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """Keys of a budget that do not name a component."""
 REPORT_ONLY = "report-only"
@@ -171,16 +173,15 @@ class Unit(NamedTuple):
     quantity: Quantity
     measure: type[Struct]
     """The struct whose fields are the keys that a limit's table may have besides ``min``, ``max`` and ``exact``."""
-    example: str
 
 
 BOUNDS = ("min", "max", "exact")
 UNITS: Mapping[str, Unit] = {
-    BYTES: Unit(quantity.BYTES, AsBytes, 'a size, or { max = "440MB", dtype = "float16" }'),
-    FLOPS: Unit(quantity.FLOPS, Flops, '{ max = "22G", seq_len = 128 }'),
-    TRAINING: Unit(quantity.BYTES, Training, 'a size, or { max = "4GB", dtype = "bfloat16" }'),
+    BYTES: Unit(quantity.BYTES, AsBytes),
+    FLOPS: Unit(quantity.FLOPS, Flops),
+    TRAINING: Unit(quantity.BYTES, Training),
 }
-OF_COMPONENTS = Unit(PARAMETERS, Parameters, 'a count, or { max = "29M", min = "28M" }')
+OF_COMPONENTS = Unit(PARAMETERS, Parameters)
 
 
 def unit_of(component: str) -> Quantity:
@@ -211,10 +212,9 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
     values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, parse))
     low, high, only = (values.pop(bound, None) for bound in BOUNDS)
     if only is not None and (low is not None or high is not None):
-        others = " and ".join(f'"{bound}"' for bound in ("min", "max") if bound in written)
-        raise ValueError(f'a limit with "exact" cannot also have {others}: remove {others}')
+        raise ValueError("exact is the only bound of its limit: remove it, or min and max")
     if low is None and high is None and only is None:
-        raise ValueError(f"an empty limit checks nothing: write {unit.example}")
+        raise ValueError("a limit without min, max or exact checks nothing: write one of them")
     if low is not None and high is not None and low > high:
         raise ValueError(f"min {low:,} is more than max {high:,}: no model can pass")
     if only is not None:

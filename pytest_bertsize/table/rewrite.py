@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from operator import getitem
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tomli
 from msgspec import Struct
@@ -86,38 +84,23 @@ def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
 def settings_after(
     settings: Settings, changes: Sequence[Change], reasons: Mapping[tuple[str, ...], str] | None = None
 ) -> Settings:
-    """Return the settings with changes and reasons, by the model's table, and check that nothing else has changed."""
+    """Return the settings with changes and reasons, by the model's table; nothing else changes."""
     tables = {key for key, limit in settings.limits.items() if isinstance(limit.written, dict)}
-    by_path = {(*each.key, each.bound) if each.key in tables else each.key: each for each in changes}
-    said = {(*table, "reason"): said for table, said in (reasons or {}).items()}
-    values = {path: change.after for path, change in by_path.items()}
-    written = {**values, **{path: quoted(reason) for path, reason in said.items()}}
-    by_hand = ", ".join(f"{_name_place(path, settings)}: {dotted(path)} = {value}" for path, value in written.items())
+    values = {(*each.key, each.bound) if each.key in tables else each.key: each.after for each in changes}
+    said = {(*table, "reason"): quoted(reason) for table, reason in (reasons or {}).items()}
     try:
         text = replace_values(settings.text, values)
         for path, reason in said.items():
-            text = replace_keys(text, path[:-1], {"reason": quoted(reason)})
+            text = replace_keys(text, path[:-1], {"reason": reason})
         found = parse(text, settings.path)
+        why = "" if settings.models.keys() <= found.models.keys() else "a config is gone"
     except CannotReplace as error:
-        raise SettingsError(f"{settings.path}: {error}, and nothing was changed; write by hand: {by_hand}") from None
-    has_all_models = settings.models.keys() <= found.models.keys()
-    if not has_all_models or not _has_only_changed(settings.text, found.text, {**by_path, **said}):
-        raise SettingsError(f"{settings.path}: the budgets cannot be changed in place; write by hand: {by_hand}")
+        why = str(error)
+    if why:
+        by_path = {**values, **said}.items()
+        by_hand = ", ".join(f"{_name_place(path, settings)}: {dotted(path)} = {value}" for path, value in by_path)
+        raise SettingsError(f"{settings.path}: {why}, and nothing was changed; write by hand: {by_hand}")
     return found
-
-
-def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...], Change | str]) -> bool:
-    """Return whether ``after`` has the values in ``written``, and otherwise the content of ``before``."""
-    was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan != nan
-    try:
-        for path, said in written.items():
-            value: Any = reduce(getitem, path, now)
-            reduce(getitem, path[:-1], was)[path[-1]] = value
-            if value != said if isinstance(said, str) else unit_of(said.component).parse(value) != said.size():
-                return False
-    except (KeyError, TypeError, ValueError):
-        return False
-    return was == now
 
 
 def _name_place(path: tuple[str, ...], settings: Settings) -> str:

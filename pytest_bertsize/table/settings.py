@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from msgspec import Struct
 from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
-from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, AsBytes, Limit, Training, read_limit
+from pytest_bertsize.table.limits import OF_THE_TABLE, REPORT_ONLY, AsBytes, Limit, Training, read_limit
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
 from pytest_bertsize.table.reading import Mistake, keys_of, name_no_table, placed, read_value, refuse_unknown
 from pytest_bertsize.table.toml import line_in_toml
@@ -27,18 +27,15 @@ from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to
 
 MOST_PARTS = 100
 """The most parts of one dotted key; the parser's time grows with the square of their number."""
-DEEPEST = 4
-"""The most levels of nested tables that are searched for a misspelt ``[tool.bertsize]``."""
 MOST_SHOWN = 20
 """The most mistakes that are listed; a table with more usually has one mistake many times."""
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
 _UNQUOTED = re.compile(r"=\s*\d[\d._]*[A-Za-z]")
-_NOT_QUOTED = r"(?<![\w\"'-])"
-_TOO_LONG = {
-    f"a key has more than {MOST_PARTS} parts": rf"{_NOT_QUOTED}(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}",
-    "a number has thousands of digits": rf"{_NOT_QUOTED}0(?:x[0-9a-fA-F_]{{3500}}|o[0-7_]{{4600}}|b[01_]{{14000}})",
-}
-"""Patterns of what takes the parser, or whoever prints it, a time that grows with the square of its length."""
+_TOO_LONG = re.compile(
+    rf"(?<![\w\"'-])(?:(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}"
+    r"|0(?:x[0-9a-fA-F_]{3500}|o[0-7_]{4600}|b[01_]{14000}))"
+)
+"""A pattern of text that takes the parser, or whoever prints it, a time that grows with the square of its length."""
 
 
 class SettingsError(Exception):
@@ -120,12 +117,6 @@ class Settings(Struct, frozen=True, dict=True):
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
 
     @cached_property
-    def patterns(self) -> Mapping[str, str]:
-        """The names of tables with a pattern, ``"bert-{stem}"``, by the names of the models that these declare."""
-        keys = {name: model.table_key[-1:] for name, model in self.models.items()}
-        return {name: key[0] for name, key in keys.items() if key not in {(), (name,)}}
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(self.models)
 
@@ -142,15 +133,14 @@ def parse(
 
     :raises SettingsError: with one line for each model and each key that has a mistake.
     """
-    document = _Document(text, path)
-    table = document.find_table(needs_models=needs_models)
-    matches = matches or partial(find_matches, path.parent)
-    values, models, mistakes = _read_declared(table, path, matches)
+    document = _parse_toml(text, path)
+    table = _require_table(document, text, path, needs_models=needs_models)
+    values, models, mistakes = _read_declared(table, path, matches or partial(find_matches, path.parent))
     if mistakes:
         raise SettingsError(_list_mistakes(mistakes, text, path))
     if python := values.pop("python", None):
         values["interpreter"] = in_folder(path.parent, python)
-    return Settings(path, text, models, table, python_path=document.python_path, **values)
+    return Settings(path, text, models, table, python_path=_read_python_path(document), **values)
 
 
 def find_table(folder: Path) -> Path:
@@ -161,10 +151,10 @@ def find_table(folder: Path) -> Path:
     for each in (folder, *folder.absolute().parents):
         path = each / "pyproject.toml"
         try:
-            document = _Document(_read_text(path), path) if os.path.lexists(path) else None
+            document = _parse_toml(_read_text(path), path) if os.path.lexists(path) else {}
         except SettingsError:
             return path
-        if document and (document.ours is not None or document.meant):
+        if _find_ours(document) is not None or _find_misspelt(document):
             return path
     return folder / "pyproject.toml"
 
@@ -172,7 +162,7 @@ def find_table(folder: Path) -> Path:
 def tables_of_models(path: Path) -> Collection[str] | None:
     """Return the names of all model tables, valid or not, of a pyproject.toml; ``None`` without ``[tool.bertsize]``."""
     try:
-        table = _Document(_read_text(path), path).ours
+        table = _find_ours(_parse_toml(_read_text(path), path))
     except SettingsError:
         return None
     models = table.get("models") if isinstance(table, dict) else None
@@ -197,7 +187,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     :param limits: whether budgets are read; no count depends on them.
     :raises SettingsError: if there are no model tables.
     """
-    table = _Document(text, path).find_table()
+    table = _require_table(_parse_toml(text, path), text, path)
     declared = table.get("models")
     read = table
     if isinstance(declared, dict) and not limits:
@@ -244,7 +234,7 @@ def _read_declared(
 
 
 def _refuse_unknown_key(key: str, value: object, known: Collection[str]) -> None:
-    if key not in known and _holds_model(value, deepest=0):
+    if key not in known and not nearest_to(key, known) and _holds_model(value):
         raise Mistake(f"unknown key; a model is written [{dotted((*TABLE, 'models', key))}]")
     refuse_unknown(key, known)
 
@@ -276,9 +266,6 @@ def dotted(path: Sequence[str]) -> str:
     return ".".join(part if re.fullmatch(r"[\w-]{1,100}", part, re.ASCII) else shown(part) for part in path)
 
 
-_OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
-
-
 def limits_from(
     written: Mapping[str, object], *, file: str, line: int | None = None, by: str = "a marker"
 ) -> tuple[Limit, ...]:
@@ -286,8 +273,8 @@ def limits_from(
     limits = []
     for component, value in written.items():
         place = f"{file}:{line}: {printable(component)}"
-        if of_the_table := _OF_THE_TABLE.get(component):
-            raise SettingsError(f"{place}: {by} cannot {of_the_table}: write budget.{component} in the table")
+        if component in OF_THE_TABLE:
+            raise SettingsError(f"{place}: {by} cannot set {component}: write budget.{component} in the table")
         try:
             limits.append(read_limit(component, value)._replace(file=file, line=line, table_key=None))
         except ValueError as error:
@@ -357,10 +344,11 @@ def decoded(content: bytes, file: str) -> str:
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
-    for problem, pattern in _TOO_LONG.items():
-        if long := re.search(pattern, text):
-            line = text.count("\n", 0, long.start()) + 1
-            raise SettingsError(f"{path.name}:{line}: {problem}")
+    if long := _TOO_LONG.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise SettingsError(
+            f"{path.name}:{line}: a key has more than {MOST_PARTS} parts, or a number thousands of digits"
+        )
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -373,65 +361,56 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
 
 
-class _Document:
-    def __init__(self, text: str, path: Path) -> None:
-        self.path, self.text = path, text
-        self._content = _parse_toml(text, path)
-        self._tools = self._content.get("tool")
-        self.ours: object = self._tools.get("bertsize") if isinstance(self._tools, dict) else None
-        """The value of ``[tool.bertsize]``, valid or not; ``None`` if there is none."""
-
-    @property
-    def python_path(self) -> tuple[str, ...]:
-        here: Any = self._tools
-        for key in ("pytest", "ini_options"):
-            here = here.get(key) if isinstance(here, dict) else None
-            said = here.get("pythonpath") if isinstance(here, dict) else None
-            if isinstance(said, str | list):
-                return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
-        return ("src",)
-
-    @cached_property
-    def meant(self) -> tuple[str, ...]:
-        """The path of a table with a model that probably means ``tool.bertsize``, such as ``tool.bert-size``."""
-        return next((path for path, table in _list_near(self._content) if _holds_model(table)), ())
-
-    def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
-        """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is misspelt, missing or without a model."""
-        table = self.ours
-        nothing = "[tool.bertsize] declares no model" if table is not None else "no model is declared"
-        message = f"{self.path}: {nothing}, so nothing would be checked"
-        if self.meant:
-            line = line_in_toml(self.text, self.meant)
-            place = f"{self.path}:{line}: [{printable('.'.join(self.meant))}]"
-            raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?", misspelt=True)
-        if needs_models and table is not None and not isinstance(table, dict):
-            line = line_in_toml(self.text, TABLE)
-            raise SettingsError(f"{self.path}:{line}: {dotted(TABLE)}: {name_no_table(table)}")
-        known = keys_of(BertsizeTable).keys()  # an unknown key in the table may be the name of a model
-        if isinstance(table, dict) and (table.get("models", {}) != {} or table.keys() - known):
-            return table
-        if needs_models:
-            raise NothingDeclared(f"{message}; {EXAMPLE}")
-        return {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
+def _find_ours(document: Mapping[str, Any]) -> object:
+    """Return the value of ``[tool.bertsize]``, valid or not; ``None`` if there is none."""
+    tools = document.get("tool")
+    return tools.get("bertsize") if isinstance(tools, dict) else None
 
 
-def _list_near(document: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield each table whose name is nearly ``bertsize``, with its path."""
-    for name, inner in document.items():
+def _read_python_path(document: Mapping[str, Any]) -> tuple[str, ...]:
+    here: Any = document
+    for key in ("tool", "pytest", "ini_options"):
+        here = here.get(key) if isinstance(here, dict) else None
+        said = here.get("pythonpath") if isinstance(here, dict) else None
+        if isinstance(said, str | list):
+            return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
+    return ("src",)
+
+
+def _require_table(document: Mapping[str, Any], text: str, path: Path, *, needs_models: bool = True) -> dict[str, Any]:
+    """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is misspelt, missing or without a model."""
+    if meant := _find_misspelt(document):
+        place = f"{path}:{line_in_toml(text, meant)}: [{printable('.'.join(meant))}]"
+        raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?", misspelt=True)
+    table = _find_ours(document)
+    if table is None and not needs_models:
+        return {}
+    if table is not None and not isinstance(table, dict):
+        raise SettingsError(f"{path}:{line_in_toml(text, TABLE)}: {dotted(TABLE)}: {name_no_table(table)}")
+    known = keys_of(BertsizeTable).keys()  # an unknown key in the table may be the name of a model
+    if table is not None and (not needs_models or table.get("models", {}) != {} or table.keys() - known):
+        return table
+    nothing = "no model is declared" if table is None else "[tool.bertsize] declares no model"
+    raise NothingDeclared(f"{path}: {nothing}, so nothing would be checked; {EXAMPLE}")
+
+
+def _find_misspelt(tables: Mapping[str, Any], above: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the path of a table with a model whose name is nearly ``bertsize``, such as ``tool.bert-size``."""
+    for name, inner in tables.items():
         path = (*above, name)
-        if path == TABLE:
+        if path == TABLE or not isinstance(inner, dict):
             continue
         bare = re.sub(r"[-_.]|pytest", "", name.lower())
-        if bare.startswith("bertsize") or nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.8):
-            yield path, inner
-        if isinstance(inner, dict) and len(path) < DEEPEST:
-            yield from _list_near(inner, path)
+        is_near = bare.startswith("bertsize") or nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.8)
+        if is_near and _holds_model(inner):
+            return path
+        if found := _find_misspelt(inner, path):
+            return found
+    return ()
 
 
-def _holds_model(table: object, deepest: int = 2) -> bool:
-    """Tell whether a table declares a model, or contains such a table at most ``deepest`` levels below."""
+def _holds_model(table: object) -> bool:
+    """Tell whether a table, or a table in it, is that of a model."""
     if not isinstance(table, dict):
         return False
-    is_one = not table.keys().isdisjoint(("budget", "config", "factory"))
-    return is_one or (deepest > 0 and any(_holds_model(each, deepest - 1) for each in table.values()))
+    return not table.keys().isdisjoint(("budget", "config", "factory")) or any(map(_holds_model, table.values()))

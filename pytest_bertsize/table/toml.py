@@ -62,10 +62,13 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
         found = _locate_keys(text).get(path)
         if found is None or found.is_header:
             raise CannotReplace(f"{'.'.join(path)} cannot be changed without changing the text around it")
-        document = tomlkit.parse(text[found.start : found.end])
+        document, wanted = tomlkit.parse(text[found.start : found.end]), tomli.loads(text, parse_float=str)
         table: Any = reduce(getitem, path[len(found.table) : -1], cast("Any", document))
-        table[path[-1]] = tomlkit.value(_in_style(value, table[path[-1]].as_string()))
+        written = _in_style(value, table[path[-1]].as_string())
+        table[path[-1]] = tomlkit.value(written)
+        reduce(getitem, path[:-1], wanted)[path[-1]] = tomli.loads(f"x = {written}")["x"]
         text = text[: found.start] + tomlkit.dumps(document) + text[found.end :]
+        _refuse_other(text, wanted, path)
     return text
 
 
@@ -78,7 +81,7 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     import tomlkit
     from tomlkit.items import Table
 
-    document, wanted = tomlkit.parse(text), tomli.loads(text)
+    document, wanted = tomlkit.parse(text), tomli.loads(text, parse_float=str)
     here, wanted_here = reduce(getitem, table, cast("Any", document)), reduce(getitem, table, wanted)
     items = here.value if isinstance(here, Table) else None
     body: list[Any] = items.body if items else []
@@ -89,7 +92,8 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
         here = reduce(getitem, table, cast("Any", document))  # with dotted keys, each change makes a new table
         if value:
             written: Any = tomlkit.parse(f"x = {value}\n").item("x")
-            comment, plain = (written.trivia.comment_ws, written.trivia.comment), written.unwrap()
+            comment = (written.trivia.comment_ws, written.trivia.comment)
+            plain = tomli.loads(f"x = {value}", parse_float=str)["x"]
             if name in here and wanted_here[name] == plain and not any(comment):
                 continue
             here[name], wanted_here[name] = written, plain
@@ -102,9 +106,13 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     after = tomlkit.dumps(document)
     if "\r\n" in text:
         after = re.sub(r"(?<!\r)\n", "\r\n", after)
-    if tomli.loads(after) != wanted:
-        raise CannotReplace(f"{'.'.join(table)} cannot be changed without changing the text around it")
+    _refuse_other(after, wanted, table)
     return after
+
+
+def _refuse_other(text: str, wanted: Mapping[str, Any], path: Path) -> None:
+    if tomli.loads(text, parse_float=str) != wanted:
+        raise CannotReplace(f"{'.'.join(path)} cannot be changed without changing the text around it")
 
 
 def _in_style(value: str, old: str) -> str:

@@ -56,14 +56,12 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
     nameless = {key: each for key, each in config.items() if key != "model_type"}
     for file, keys in ("bert/config", config), ("nameless", nameless), ("classless", {**config, "architectures": []}):
         Path(f"{file}.json").write_text(json.dumps(keys))
-    near = r"""there is no such path; did you mean "(bert/)?config\.json"\?"""
     for name, mistake in {
         "nameless.json": r'has no model_type, .*; write family="bert"$',
         "classless.json": "names no architecture; write architecture with one of BertModel, ",
         "nowhere.json": r"^nowhere\.json: .*there is no such file",
-        "bert/config.jsn": f"^bert/config.jsn: {near}",
-        f"../{Path.cwd().name}/bert/config.jsn": f"^../{Path.cwd().name}/bert/config.jsn: {near}",
-        "brt/config.json": f"^brt/config.json: {near}",
+        "bert/config.jsn": r"^bert/config\.jsn: .*there is no such file",
+        "brt/config.json": r"^brt/config\.json: .*there is no such file",
         "bert-base-uncase": r"""; did you mean "bert-base-uncased"\? If not, run hf download bert-base-un""",
         "nowhere": r"run hf download nowhere config\.json --local-dir configs/nowhere, ",
     }.items():

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from pytest_bertsize import files
 from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, not_plain, rename_keys
-from pytest_bertsize.config.source import Disk
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 
@@ -95,20 +94,6 @@ def test_what_is_no_file_is_refused(root: Path, there: list[str], reference: str
     finding = refused(root, reference)
     assert (finding.kind, finding.message) == ("config-invalid", message)
     assert not there[1:] or finding.fix == 'name one: config = "models/config.json"'
-
-
-def test_a_misspelt_folder_is_no_name_of_the_hub_and_is_named(root: Path) -> None:
-    write(root / "configs/cls/config.json")
-    write(root / "adapters/lora/adapter_config.json")
-    for written in ("config/cls", "configs/clss", "config/cls/"):
-        finding = refused(root, written)
-        assert finding.message == f"{written}: there is no such path"
-        assert finding.fix == 'did you mean "configs/cls"?'
-    for written in ("adapter/lora", "adapters/lorra/adapter_config.json"):
-        with pytest.raises(Unusable) as unusable:
-            Disk(root).adapter(written)
-        (finding,) = unusable.value.findings
-        assert (finding.fix, finding.table_key) == ('did you mean "adapters/lora"?', ("adapter",))
 
 
 def test_what_lies_outside_the_project_is_refused(root: Path) -> None:

@@ -232,7 +232,7 @@ def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare:
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("encodr", {}, r'pyproject\.toml declares no model "encodr", only .*; did you mean .?encoder'),
         ("encoder", {"total": "much"}, r"total: 'much' is not a count of parameters"),
-        ("encoder", {"flops": "1G"}, r"check_model cannot limit FLOPs: write budget\.flops in the table"),
+        ("encoder", {"flops": "1G"}, r"check_model cannot set flops: write budget\.flops in the table"),
         ("encoder", {"tabel": "pyproject.toml"}, "tabel: 'pyproject.toml' is not a"),
         ("encoder", {"options": {}}, "options and closed_form are for a model that no table declares"),
     ]

@@ -250,33 +250,6 @@ def test_a_pattern_is_tightened_to_the_largest_of_its_models_unless_one_fails(se
 # put together
 
 
-def test_values_that_would_come_out_otherwise_are_refused_and_said(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = X + 'budget.total = "50K"\nbudget.head = 9\n'
-    accepting = run(folder, text)
-    for wrong in (text, text.replace("50K", "61K"), text.replace("50K", "60K")):
-        with monkeypatch.context() as patch:
-            patch.setattr(rewrite, "replace_values", lambda *_, wrong=wrong: wrong)
-            with pytest.raises(SettingsError) as refused:
-                settings_after(accepting.settings, accepting.changes())
-        for part in ("cannot be changed in place", "pyproject.toml:3", '"60K"', "pyproject.toml:4", "2_549"):
-            assert part in str(refused.value)
-
-
-def test_whatever_else_would_be_changed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    accepting, after = run(folder, X + 'budget.total = "50K"\n'), f'{X}budget.total = "60K"\n'
-    for beside in (
-        f"{after}options = {{ add_pooling_layer = true }}\n",
-        after.replace("config.json", "other.json"),
-        f"{after}{X.replace('.x]', '.y]')}budget.total = 1\n",
-        f'[project]\nname = "x"\n{after}',
-    ):
-        monkeypatch.setattr(rewrite, "replace_values", lambda *_, beside=beside: beside)
-        with pytest.raises(SettingsError):
-            accepting.text()
-
-
 def test_a_value_that_cannot_be_told_from_its_surroundings_is_to_be_written_by_hand(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 import tomlkit
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.table import globs
 from pytest_bertsize.table.globs import find_matches, find_matches_in
 from pytest_bertsize.table.reading import Mistake
 from pytest_bertsize.table.settings import SettingsError, parse
@@ -105,14 +104,6 @@ def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str) -> 
     with pytest.raises(Mistake) as in_folder:
         find_matches(root, pattern)
     assert str(in_folder.value).startswith("write it relative to pyproject.toml, with / between folders")
-
-
-def test_a_pattern_leads_through_so_many_folders(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(globs, "MOST_FOLDERS", 4)
-    assert find_matches(root, "models/*/config.json")
-    with pytest.raises(Mistake) as bad:
-        find_matches(root, "**/config.json")
-    assert str(bad.value) == "it searches more than 4 folders: write a narrower pattern"
 
 
 def test_a_folder_that_cannot_be_read_is_no_empty_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

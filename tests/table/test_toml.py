@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import tomli
+import tomlkit
 
 from pytest_bertsize.table.toml import CannotReplace, inline, line_in_toml, replace_keys, replace_values
 
@@ -92,6 +93,7 @@ def test_a_value_is_written_as_its_author_writes(old: str, new: str, written: st
         f"{X}budget.head = 1\n",
         f'd = """\n{X}budget.total = 1\n"""\n',
         f"# {X}# budget.total = 1\n",
+        X.replace("x]", "x.budget.total]"),
         f"[[tool.bertsize.models]]\nx.budget.total = 1\n{X}budget.total = 1\n",
     ],
     ids=repr,
@@ -101,6 +103,15 @@ def test_what_has_no_such_value_is_refused_and_the_key_is_named(text: str) -> No
         replace_values(text, {TOTAL: "2"})
     said = "tool.bertsize.models.x.budget.total cannot be changed without changing the text around it"
     assert str(refused.value) == said
+
+
+def test_a_text_that_would_come_out_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in ("[m]\na = 2\nb = 0.2\nc = 1\n", "[m]\na = 2\nb = 0.3\n", "[m]\na = 1\nb = 0.2\n"):
+        monkeypatch.setattr(tomlkit, "dumps", lambda _, wrong=wrong: wrong)
+        with pytest.raises(CannotReplace, match=r"^m cannot be changed without changing the text around it$"):
+            replace_keys("[m]\na = 1\nb = 0.2\n", ("m",), {"a": "2"})
+        with pytest.raises(CannotReplace, match=r"^m\.a cannot be changed without changing the text around it$"):
+            replace_values("m.a = 1\n", {("m", "a"): "2"})
 
 
 @pytest.mark.parametrize("value", [{"a b": [{"c": 1}, [True, "x\ny"]], "d": {}}, [{"a": {}}], []])
@@ -173,6 +184,7 @@ LINES = {
     "implicit table": ("q = 1\n\n[x.y.z]\na = 1", "x.y", "[x.y.z]"),
     "array of tables below another": ("q = 1\n[p]\nr = 1\n[[p.x]]\na = 1", "p.x", "[[p.x]]"),
     "table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a", "a.b = 1"),
+    "the first of an array of tables": ("[[a]]\nb = 1\n[[a]]  # again\nb = 2", "a", "[[a]]"),
     "below an array of tables": ("[[a]]\n[b]\nc = 1\n[a.d]", "a.d", "[a.d]"),
     "several lines in an inline table": ('a = {b.c = """\n\n"""}', "a.b.c", 'a = {b.c = """'),
     "dotted key beside an array": ("[[a.b.c]]\n[a]\nb.d = 1", "a.b.d", "b.d = 1"),
