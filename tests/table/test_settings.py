@@ -110,6 +110,7 @@ def test_a_number_that_python_reads_and_cannot_write_is_refused_at_its_line(pypr
     ("text", "names"),
     [
         *((text, None) for text in ("", "[tool.ruff]\nline-length = 120\n", "tool = 1\n")),
+        ('[tool.poetry.dependencies]\npytest-bertsize = { version = "1" }\n', None),
         *((text, []) for text in ("[tool.bertsize.models]\n", '[tool.bertsize]\npython = "python"\n')),
     ],
 )
@@ -133,6 +134,11 @@ def test_the_tables_of_models_are_known_right_or_wrong(pyproject: Path) -> None:
     found = tables_of_models(write(pyproject, "[tool.bertsize.models.e]\nx = 1\n[tool.bertsize.models.f]\n"))
     assert [*(found or ())] == ["e", "f"]
     assert tables_of_models(write(pyproject, "[tool.bertsize\n")) is None
+
+
+def test_a_table_whose_only_key_is_misspelt_is_no_empty_one(pyproject: Path) -> None:
+    write(pyproject, '[tool.bertsize.model.encoder]\nconfig = "c"\nbudget.total = 1\n')
+    assert load_mistakes(pyproject).endswith("tool.bertsize.model: unknown key; did you mean 'models'?")
 
 
 def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path) -> None:
