@@ -212,7 +212,7 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:  # of a command as well, which knows its options
         parsed, unknown = super().parse_known_args(*given, **named)
-        if unknown and getattr(parsed, "factory", "") in {"python", "python3"}:
+        if unknown and getattr(parsed, "factory", "") in {"python", "python3", "bash"}:
             self.error(f"put the command in quotes: '{parsed.factory} {' '.join(unknown)}'")
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -51,7 +51,10 @@ class Collector:
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BudgetFile | None:
         if file_path != self.gate.settings.path:
             return None
-        return BudgetFile.from_parent(parent, path=file_path, gate=self.gate)
+        outside: Any = parent  # a package among the parents of an item would be imported before it
+        while isinstance(outside, pytest.Package):
+            outside = outside.parent
+        return BudgetFile.from_parent(outside, path=file_path, gate=self.gate)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:

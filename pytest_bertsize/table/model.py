@@ -41,7 +41,8 @@ LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
 """Pattern of a dotted Python name in ASCII."""
-COMMAND = rf"""python3? (-m {DOTTED}|[^\s:'"]+\.py|'[^':]+\.py'|"[^":]+\.py")( .*)?"""
+_FILE = r"""([^\s:'"]+\.{0}|'[^':]+\.{0}'|"[^":]+\.{0}")"""
+COMMAND = rf"""(python3? (-m {DOTTED}|{_FILE.format("py")})|bash {_FILE.format("sh")})( .*)?"""
 FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r"^[^:\s]*\.py:"}}
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
@@ -67,7 +68,7 @@ def check_model_name(name: str) -> None:
 
 
 def split_command(factory: str) -> list[str]:
-    """Return the words after ``python`` in a command, none for a function; raise ValueError for an open quotation."""
+    """Return the words after ``python`` or ``bash``, none for a function; raise ValueError for an open quotation."""
     return shlex.split(factory)[1:] if re.fullmatch(COMMAND, factory) else []
 
 
@@ -202,9 +203,9 @@ class Model(Struct, frozen=True, kw_only=True):
 
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
     """The code that makes the model: a function or class of the project, importable from its root, pytest's
-    ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256", if the
-    script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a dict; a subclass of
-    PreTrainedModel gets a config object. Example: factory = "classifier:build"."""
+    ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256" or
+    "bash run.sh", if the script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a
+    dict; a subclass of PreTrainedModel gets a config object. Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
     """Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these arguments.
     Example: kwargs = { labels = 9 }."""
@@ -321,7 +322,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words after ``python``, if a command makes the model."""
+        """The words after ``python`` or ``bash``, if a command makes the model."""
         return tuple(split_command(self.factory or ""))
 
     @property

@@ -44,7 +44,16 @@ if __name__ == "__main__":
 """,
     "scripts/parts.py": "from torch import nn\nclass Line(nn.Linear):\n    def __init__(self, width): super().__init__(3, width)",
     "scripts/make.py": "from parts import Line\ndef build(): return Line(2)",
-    "scripts/lost.py": "from package import parts",
+    "scripts/below.py": "from package import parts\nimport pytest_bertsize\npytest_bertsize.check_model(parts.make(3, 2), name='line')",
+    "scripts/run.sh": (
+        "cd $(dirname $0)/.. && echo 'two steps'\nexport WIDTH=${1:-4}\n"
+        "nohup python3 -u env.py --width $WIDTH | cat\npython3 missing.py --WIDTH=9\n"
+    ),
+    "env.py": (
+        "import os, sys\nfrom torch import nn\nfrom pytest_bertsize import check_model\n"
+        "check_model(nn.Linear(int(os.environ['WIDTH']), int(sys.argv[2])), 'line')"
+    ),
+    "idle.sh": "true",
     "data.txt": "two words",
     "package/__init__.py": "",
     "package/parts.py": "from torch import nn\nmake = nn.Linear",
@@ -120,10 +129,13 @@ CASES = {
         "scripts.make:build",
         "*No module named 'parts' (scripts/make.py:1)",
     ),
-    "a module of the root, for a script below it": Case(
-        "python scripts/lost.py",
-        "*No module named 'package' (scripts/lost.py:1)",
+    "a module of the root, for a script below it": Case("python scripts/below.py", [(2, 3), (2,)]),
+    "the first Python command of a shell script, in its folder and environment": Case(
+        "bash scripts/run.sh", [(4, 4), (4,)]
     ),
+    "a shell script with an argument": Case("bash scripts/run.sh 6", [(6, 6), (6,)]),
+    "no shell script": Case("bash missing.sh", "there is no missing.sh; correct its path*"),
+    "a shell script that runs no Python": Case("bash idle.sh", "idle.sh runs no Python script; write a function*"),
     "no such module": Case("python -m package.missing", "ImportError: No module named package.missing*"),
 }
 

@@ -15,7 +15,7 @@ import pytest
 import tomli
 
 from pytest_bertsize.__main__ import main
-from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms.shapes import Wish as Sizes
 from pytest_bertsize.commands.accept import accept
@@ -253,6 +253,15 @@ backbone = "bert"
 options = { add_pooling_layer = false }
 extra = [{ name = "out", linear = [48, 2] }]
 """
+
+
+def test_a_build_that_takes_longer_gets_its_seconds(root: Path) -> None:
+    (root / "slow.py").write_text(
+        "import time\nfrom torch import nn\ndef build(): time.sleep(1.5); return nn.Linear(3, 2)"
+    )
+    out, short = io.StringIO(), Helper(limits=Limits(building=0.5))
+    assert declare(root, Wish("slow:build"), short, out, out) == GOOD, out.getvalue()
+    assert "build = { seconds = 120 }" in out.getvalue()
 
 
 def test_each_kind_of_class_gets_its_table_and_the_first_run_passes_them_all(root: Path) -> None:

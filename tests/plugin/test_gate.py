@@ -39,6 +39,13 @@ def test_a_model_on_its_budget_passes(project: Project) -> None:
     )
 
 
+def test_a_package_of_the_root_is_not_imported(project: Project) -> None:
+    pytester = project(FITS)
+    Path("__init__.py").write_text("raise ImportError")
+    for each in ("pyproject.toml", "pyproject.toml::fits", "."):
+        assert pytester.runpytest_inprocess(*NO_BUILD, each).ret == pytest.ExitCode.OK
+
+
 def test_a_model_one_parameter_over_fails(project: Project) -> None:
     result = project(FITS.replace("59_549", "59_548")).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -9,11 +9,13 @@ import inspect
 import os
 import re
 import runpy
+import subprocess
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child import listing
@@ -315,20 +317,59 @@ def _run_until_handed(request: Request) -> Any:
     return returned
 
 
+FIRST_PYTHON = r"""
+exec 3>&1 >&2
+python() { { printf '%s\0' "$PWD" "$#" "$@"; env -0; printf '\0'; } >&3; exit; }
+python3() { python "$@"; }
+nohup() { "$@"; }
+accelerate() { exit; }
+deepspeed() { exit; }
+torchrun() { exit; }
+. "$0"
+"""
+"""Runs the shell script ``$0`` up to its first Python command, and prints the folder, words and environment of that."""
+
+
+def _follow_shell(request: Request) -> Request:
+    """Return the request to run the first Python command of a shell script; enter its folder and environment."""
+    script, *words = request.command
+    line = ["bash", "-c", FIRST_PYTHON, _find_script(request, script), *words]
+    try:
+        printed = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False).stdout  # noqa: S603
+    except OSError as error:
+        raise Refused(f"bash does not run: {error.strerror}", "write a function that makes the model") from None
+    folder, *words = printed.decode().split("\0")
+    end = 1 + int(words[0]) if words else 0
+    command = words[2:end] if words[1:2] == ["-u"] else words[1:end]
+    if not command or not (command[0] == "-m" or command[0].endswith(".py")):
+        raise Refused(f"{script} runs no Python script", "write a function that makes the model")
+    os.environ.update(takewhile(any, (each.partition("=")[::2] for each in words[end:])))
+    os.chdir(folder)
+    return request._replace(root=folder, command=tuple(command))
+
+
 def _run_command(request: Request) -> None:
     """Run a script or a module as Python does, with its arguments."""
+    if request.command[0].endswith(".sh"):
+        request = _follow_shell(request)
     first, *words = request.command
     if first == "-m":
         sys.path[:0] = (request.root, *request.paths)
         sys.argv = words
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
         return
-    file = os.path.join(request.root, first)  # noqa: PTH118
-    if not os.path.isfile(file):  # noqa: PTH113
-        raise Refused(f"there is no {first}", "correct its path, which starts from the project's root")
+    file = _find_script(request, first)
     sys.path[:0] = (os.path.dirname(file), *request.paths)  # noqa: PTH120
+    sys.path.append(request.root)  # many a script is run with PYTHONPATH=.
     sys.argv = [first, *words]
     runpy.run_path(file, run_name="__main__")
+
+
+def _find_script(request: Request, written: str) -> str:
+    file = os.path.join(request.root, written)  # noqa: PTH118
+    if not os.path.isfile(file):  # noqa: PTH113
+        raise Refused(f"there is no {written}", "correct its path, which starts from the project's root")
+    return file
 
 
 def _call_factory(request: Request) -> Any:

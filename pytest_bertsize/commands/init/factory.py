@@ -59,6 +59,8 @@ KEPT = ("keys", "ignored", "overrides", "build")
 """Keys of a declared model that change its build, or the reading of its config."""
 MORE = "4GB"
 """The memory of a build that needs more than a build of the project's code gets."""
+LONGER = 120
+"""The seconds of a build that takes longer than a build gets."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
@@ -149,7 +151,7 @@ def _check_wish(wish: Wish) -> None:
 
 
 def _build(project: Project, registry: Registry, helper: Helper, wish: Wish) -> tuple[Draft, Request, Built | NotBuilt]:
-    """Build the factory's model, on the CPU or with more memory if its code needs that."""
+    """Build the factory's model, on the CPU or with more memory or time if its code needs that."""
     if interpreter := project.settings.interpreter:
         helper.build_with(interpreter.path, interpreter.written)
     name, kept = _choose_name(wish, project)
@@ -164,10 +166,11 @@ def _build(project: Project, registry: Registry, helper: Helper, wish: Wish) -> 
         built = helper.result(request.name)
         if isinstance(built, Built) or "build" in kept or draft.build:
             break
-        needs = {"device": "cpu"} if built.kind is Why.ON_META else {"memory": MORE} if built.lacks_memory else {}
-        if not needs:
+        more: dict[Why, dict[str, str | int]] = {Why.MEMORY: {"memory": MORE}, Why.NO_MEMORY: {"memory": MORE}}
+        more |= {Why.ON_META: {"device": "cpu"}, Why.TIME: {"seconds": LONGER}}
+        if built.kind not in more:
             break
-        draft = replace(draft, build=needs)
+        draft = replace(draft, build=more[built.kind])
     return draft, request, built
 
 
@@ -194,7 +197,7 @@ def _choose_name(wish: Wish, project: Project) -> tuple[str, dict[str, str]]:
 def _name_after(factory: str) -> str:
     """Return ``bert_crf`` for ``acme.models:build_BertCrf``, ``train`` for ``python acme/train.py --width 64``."""
     script = next((word for word in split_command(factory) if word != "-m"), factory)
-    last = re.split("[:./]", script.removesuffix(".py"))[-1]
+    last = re.split("[:./]", re.sub(r"\.(py|sh)$", "", script))[-1]
     return _VERBS.sub("", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last).lower()).strip("_") or "model"
 
 

@@ -46,8 +46,8 @@ class Draft(Struct, frozen=True):
     config: str = ""
     family: str = ""
     """The family, for a config without a model_type."""
-    build: Mapping[str, str] = {}
-    """The device or the memory of the build, if the model needs another than is usual."""
+    build: Mapping[str, str | int] = {}
+    """The device, memory or seconds of the build, if the model needs others than are usual."""
     backbones: Mapping[str, str] = {}
     """The class of each backbone by its attribute (``""`` for the model itself); empty without a closed form."""
     options: Mapping[str, bool] = {}
