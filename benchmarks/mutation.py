@@ -73,9 +73,8 @@ TESTS_OF = {
     ],
     "base/project_at_commit": ["base/test_baseline.py", "base/test_three_answers.py", "commands/test_log.py"],
     "base/history": ["commands/test_log.py"],
-    "review/off_closed_form": ["review/test_off_closed_form.py", "review/test_review.py"],
     "differences": ["test_differences.py", "review/test_off_closed_form.py", "review/test_against_lock.py"],
-    "review/limits": ["review/test_review.py"],
+    "review/limits": ["review/test_review.py", "review/test_measures_at_base.py", "table/test_budget.py"],
     "review/review": [
         "review/test_review.py",
         "review/test_off_closed_form.py",
@@ -92,7 +91,9 @@ TESTS_OF = {
         "review/test_since_base.py",
         "review/test_measures_at_base.py",
     ],
-    "review/against_lock": [
+    "review/tensors": [
+        "review/test_off_closed_form.py",
+        "review/test_review.py",
         "review/test_against_lock.py",
         "review/test_config_of_build.py",
         "in_hand/test_check_model.py",

@@ -24,14 +24,11 @@ _INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
 class Tensor(NamedTuple):
     """One named tensor of a model."""
 
-    name: str
-    """Dotted name, as ``named_parameters`` gives it: ``encoder.layer.0.attention.self.query.weight``."""
+    name: str  # dotted, as named_parameters gives it: encoder.layer.0.attention.self.query.weight
     shape: tuple[int, ...]
-    component: str
-    """Dotted name of the component in which the tensor counts: ``encoder.attention``."""
+    component: str  # dotted name of the component in which the tensor counts: encoder.attention
     trainable: bool = True
-    tied_to: str | None = None
-    """Name of the tensor whose storage this one shares; that one owns the parameters."""
+    tied_to: str | None = None  # name of the tensor whose storage this one shares; that one owns the parameters
 
     @property
     def size(self) -> int:
@@ -140,10 +137,8 @@ class Inventory:
 
     def count_of(self, component: str) -> int:
         """Parameters of a component, of ``"total"`` or of ``"trainable"``; 0 for any that the model does not have."""
-        if component == TOTAL:
-            return self.unique
-        if component == TRAINABLE:
-            return self.trainable
+        if component in {TOTAL, TRAINABLE}:
+            return self.unique if component == TOTAL else self.trainable
         return self.components.get(component, 0)
 
     @cached_property
@@ -159,26 +154,21 @@ class Inventory:
                 times[row.pattern, row.component, row.shape, row.tied_to] += row.times  # whether it trains or not
         return times.popitem()[1] if component != TOTAL and len(set(times.values())) == 1 else 1
 
-    def under(self, component: str) -> Iterator[Tensor]:
-        """The tensors of a component and of the components below it."""
-        return (tensor for tensor in self.tensors if is_within(tensor.component, component))
-
 
 class Loading(NamedTuple):
     """A file's tensors as transformers loads them into the model."""
 
     rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
     """Each tensor's name in the file, name in the model (``None`` if the class ignores it), and shape in the model."""
-    unsaved: frozenset[str] = frozenset()
-    """Names that ``save_pretrained`` leaves out, because the class makes them again."""
+    unsaved: frozenset[str] = frozenset()  # names that save_pretrained leaves out: the class makes them again
 
 
 def roll_up(own: dict[str, int]) -> dict[str, int]:
     """Return the count of each component with those below it; the components are sorted by :func:`parents_first`."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for component, count in own.items():
         for level in levels(component):
-            counts[level] = counts.get(level, 0) + count
+            counts[level] += count
     return {name: counts[name] for name in parents_first(counts)}
 
 
@@ -197,26 +187,23 @@ def _parents_first(names: tuple[str, ...]) -> tuple[str, ...]:
 class Fold(NamedTuple):
     """Tensors that differ only in their layer's index, as one row."""
 
-    pattern: str
-    """The name with ``*`` for the index: ``encoder.layer.*.output.dense.weight``."""
+    pattern: str  # the name with * for the index: encoder.layer.*.output.dense.weight
     component: str
     shape: tuple[int, ...]
     times: int
-    owned: int
-    """Parameters of all these tensors together."""
+    owned: int  # parameters of all these tensors together
     tied_to: str | None
     trainable: bool = True
 
 
 def fold(tensors: Iterable[Tensor]) -> list[Fold]:
     """Fold identical layers: twelve ``encoder.layer.N.output.dense.weight`` of one shape become one row ``×12``."""
-    groups: dict[tuple[str, str, tuple[int, ...], str | None, bool], list[Tensor]] = {}
-    for tensor in tensors:
-        tied_to = tensor.tied_to and pattern(tensor.tied_to)
-        key = (pattern(tensor.name), tensor.component, tensor.shape, tied_to, tensor.trainable)
-        groups.setdefault(key, []).append(tensor)
-    counted = ((key, len(group), sum(each.owned for each in group)) for key, group in groups.items())
-    return [Fold(*key[:3], times, owned, *key[3:]) for key, times, owned in counted]
+    groups: dict[Fold, list[Tensor]] = {}
+    for each in tensors:
+        tied_to = each.tied_to and pattern(each.tied_to)
+        row = Fold(pattern(each.name), each.component, each.shape, 0, 0, tied_to, each.trainable)
+        groups.setdefault(row, []).append(each)
+    return [row._replace(times=len(group), owned=sum(each.owned for each in group)) for row, group in groups.items()]
 
 
 def pattern(name: str) -> str:

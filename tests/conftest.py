@@ -37,7 +37,7 @@ IMPORTED_ONCE = (
     *("tomlkit", "rich.box", "rich.console", "rich.table", "transformers.models.bert.modeling_bert"),
     *(f"pytest_bertsize.{name}" for name in ("base.baseline", "base.lock", "closed_forms.formula", "config.adapter")),
     *(f"pytest_bertsize.plugin.{name}" for name in ("failures", "items", "ledger")),
-    *(f"pytest_bertsize.review.{name}" for name in ("against_base", "against_lock", "off_closed_form")),
+    *(f"pytest_bertsize.review.{name}" for name in ("against_base", "tensors")),
     *("pytest_bertsize.closed_forms.composed", "pytest_bertsize.reports.terminal"),
 )
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Loading
 
 MOST_NAMED = 4  # the most differences, or tensors, that one sentence names; it counts the rest
-MOST_COMPARED = 10_000
-"""The most tensors that the file has and the model lacks; a file with more belongs to another model altogether."""
+MOST_COMPARED = 10_000  # the most tensors that only the file has; with more, it belongs to another model altogether
 OTHER_CONFIG = "write the config and the architecture that it was saved with, or name the checkpoint of this model"
 NOT_PARAMETERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
@@ -77,22 +76,17 @@ def _find_copies(filed: dict[str, Tensor], model: Inventory, stored: Stored) -> 
         if not each.tied_to or (copy := filed.pop(each.name, None)) is None:
             continue
         first = filed.setdefault(each.tied_to, copy)
-        if first is copy:
-            continue
         if first.shape != copy.shape:
             filed[each.name] = copy
-            continue
-        count, bytes_of = plural(copy.size, "parameter"), number(stored.bytes_of(copy))
-        yield Finding(
-            "dead-weight",
-            f"{printable(copy.name)} is stored a second time, {count} in {bytes_of} bytes: the built model ties it to "
-            f"{printable(first.name)}",
-            "save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers "
-            "loads them untied: write tie_word_embeddings = false",
-            severity="warning",
-            component=each.component or None,
-            actual=copy.size,
-        )
+        elif first is not copy:
+            count, bytes_of = plural(copy.size, "parameter"), number(stored.bytes_of(copy))
+            again = f"{printable(copy.name)} is stored a second time, {count} in {bytes_of} bytes"
+            message = f"{again}: the built model ties it to {printable(first.name)}"
+            fix = (
+                "save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers "
+                "loads them untied: write tie_word_embeddings = false"
+            )
+            yield Finding("dead-weight", message, fix, "warning", each.component or None, actual=copy.size)
 
 
 def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Finding]:
@@ -104,25 +98,17 @@ def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Findin
         names = {name for each in differences for name in each.tensors}
         lacks, has = ([side.by_name[name] for name in names if name in side.by_name] for side in (expected, actual))
         components = {each.component for each in (*lacks, *has)}
+        component = (components.pop() or None) if len(components) == 1 else None
         sentences = listed([each.sentence for each in differences], MOST_NAMED, "; ")
-        yield Finding(
-            "checkpoint-differs",
-            f"the file's tensors differ from the built model's: {sentences}",
-            _suggest_fix(lacks, actual),
-            component=(components.pop() or None) if len(components) == 1 else None,
-            expected=sum(each.size for each in lacks),
-            actual=sum(each.size for each in has),
-        )
-
-
-def _suggest_fix(lacks: list[Tensor], actual: Inventory) -> str:
-    """Suggest another number of rows if a table of embeddings has one, else another config."""
-    for ours in lacks:
-        filed, key = actual.by_name.get(ours.name), KEYS.get(ours.component)
-        if filed and key and len(ours.shape) > 1 and filed.shape[1:] == ours.shape[1:]:
-            rows = number(ours.shape[0])
-            return f"write {key} = {filed.shape[0]} in the config, or save the model with {rows} rows"
-    return OTHER_CONFIG
+        message, fix = f"the file's tensors differ from the built model's: {sentences}", OTHER_CONFIG
+        for ours in lacks:
+            filed, key = actual.by_name.get(ours.name), KEYS.get(ours.component)
+            if filed and key and len(ours.shape) > 1 and filed.shape[1:] == ours.shape[1:]:
+                rows = number(ours.shape[0])
+                fix = f"write {key} = {filed.shape[0]} in the config, or save the model with {rows} rows"
+                break
+        missing, there = (sum(each.size for each in side) for side in (lacks, has))
+        yield Finding("checkpoint-differs", message, fix, component=component, expected=missing, actual=there)
 
 
 def _find_left_out(tensors: list[Tensor]) -> Iterator[Finding]:
@@ -130,11 +116,6 @@ def _find_left_out(tensors: list[Tensor]) -> Iterator[Finding]:
         count = sum(each.size for each in tensors)
         what = f"{plural(len(tensors), 'tensor')} of the file, {plural(count, 'parameter')}"
         named = listed([printable(each.name) for each in tensors], MOST_NAMED)
-        yield Finding(
-            "checkpoint-differs",
-            f"when the built model's class loads the file, the class ignores {what}: {named}",
-            "leave the file as it is, or save the model again without them",
-            severity="note",
-            expected=0,
-            actual=count,
-        )
+        message = f"when the built model's class loads the file, the class ignores {what}: {named}"
+        fix = "leave the file as it is, or save the model again without them"
+        yield Finding("checkpoint-differs", message, fix, "note", expected=0, actual=count)

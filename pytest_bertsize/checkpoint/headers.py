@@ -28,11 +28,9 @@ ONE_MODEL = "name the checkpoint of one model"
 COPY = "copy all of its files again, or run git lfs pull if git LFS has them"
 WRITE_AGAIN = "write it again with safetensors"
 
-LARGEST_HEADER = 25_000_000
-"""The most bytes of a checkpoint's headers together, or of its index; BERT-large's header has 50,000."""
+LARGEST_HEADER = 25_000_000  # the most bytes of all headers together, or of an index; BERT-large's header has 50,000
 MOST_TENSORS = 100_000
-MARKS_PER_TENSOR = 16
-"""The most commas and brackets that the entries of a header or index may have on average; real ones have fewer."""
+MARKS_PER_TENSOR = 16  # the most commas and brackets of an entry of a header or index, on average; real ones have fewer
 MOST_DOTS = 24  # the most dots in a tensor's name, which are the levels of nested modules
 MOST_SHARDS = 1_000
 MOST_NAMED = 4  # the most files that one sentence names; it counts the rest
@@ -46,16 +44,12 @@ _Size = Annotated[int, Meta(ge=0)]
 
 
 class _Entry(Struct):
-    """The entry of one tensor in a header."""
-
     dtype: str
     shape: Annotated[list[_Size], Meta(max_length=64)]
     data_offsets: tuple[_Size, _Size]
 
 
 class _Index(Struct):
-    """An index, which names the shard of each tensor."""
-
     weight_map: Annotated[dict[str, str], Meta(min_length=1)]
 
 
@@ -68,7 +62,6 @@ class Stored(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """The bytes of all tensors together."""
         return sum(map(self.bytes_of, self.inventory.tensors))
 
     def bytes_of(self, tensor: Tensor) -> int:
@@ -156,8 +149,7 @@ def _read_shards(place: Place) -> dict[str, _Entry]:
     if missing := [shown(each) for each in shards if not folder.has(each)]:
         named = listed(missing, MOST_NAMED)
         place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {named}", COPY)
-    found: dict[str, _Entry] = {}
-    room = LARGEST_HEADER
+    found, room = dict[str, _Entry](), LARGEST_HEADER
     for shard, names in shards.items():
         entries, length = _read_file(place.neighbour(shard), room)
         room -= length

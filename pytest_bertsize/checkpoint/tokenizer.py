@@ -22,8 +22,7 @@ NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")  # the files that list the
 ADDED = "added_tokens.json"  # the file beside an older tokenizer's vocab.txt or vocab.json that lists its added tokens
 LARGEST = 48 * 1024 * 1024  # the most bytes of a JSON file; the tokenizer.json of Gemma 2 and mmBERT has 34 million
 LARGEST_TEXT = 16 * 1024 * 1024  # the most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million
-MULTIPLES = (128, 64, 32, 16, 8)
-"""Multiples to which the number of rows is often padded, for speed; a finding names the largest that explains it."""
+MULTIPLES = (128, 64, 32, 16, 8)  # to which rows are often padded, for speed; a finding names the largest that fits
 OF_FAIRSEQ, FAIRSEQ_SPECIALS = "bpe.codes", 5
 """The file beside a vocab.txt that fairseq wrote (BERTweet, PhoBERT), and the number of ids that such a vocab.txt
 lacks: ``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``."""
@@ -42,8 +41,6 @@ class _Model(msgspec.Struct):
 
 
 class _Tokenizer(msgspec.Struct):
-    """A tokenizer.json, as far as it has ids."""
-
     model: _Model
     added_tokens: list[_Added] | None = None
 
@@ -87,9 +84,8 @@ def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
     found = Finding("config-invalid", message, fix, "error", words.component, ids, rows, file=vocabulary.file)
     if rows < ids:
         return [found._replace(message=f"{message}: the highest, {ids - 1:,}, has no row")]
-    message += (
-        f": {plural(rows - ids, 'row')} of {width:,} = {number((rows - ids) * width)} parameters that no token reaches"
-    )
+    product = f"{plural(rows - ids, 'row')} of {width:,} = {number((rows - ids) * width)}"
+    message += f": {product} parameters that no token reaches"
     if multiple := next((each for each in MULTIPLES if rows == -(-ids // each) * each), 0):
         message += f"; the rows are the ids rounded up to a multiple of {multiple}"
         fix = f"nothing has to be done if this is padding; if it is not, write vocab_size = {ids}"

@@ -16,7 +16,7 @@ from pytest_bertsize.commands.named_model import Explained, Named, explain_model
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import markdown
-from pytest_bertsize.review.measures import Measurable, measure_limits
+from pytest_bertsize.review.limits import Measurable, measure_limits
 from pytest_bertsize.table.limits import FLOPS, Flops, Growth, Limit
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import BadValue, did_you_mean, exact, printable, shown

@@ -67,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Start the helper process, which imports torch while pytest loads conftests."""
     if early_config.known_args_namespace.bert_budget:
-        _import_as_compiled()
+        CompiledImports.begin()
         from pytest_bertsize.plugin import startup
 
         startup.start_early(early_config)
@@ -78,16 +78,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(FailureReports(config))
     given = [name for name in _OPTIONS if config.getoption(f"--bert-budget-{name}") not in (None, False, [])]
     if given and not is_on(config):
-        raise pytest.UsageError(
-            f"--bert-budget-{given[0]} needs --bert-budget: without it no declared model is checked"
-        )
-    if is_on(config):
-        from pytest_bertsize.plugin import selection
+        needs = "needs --bert-budget: without it no declared model is checked"
+        raise pytest.UsageError(f"--bert-budget-{given[0]} {needs}")
+    if not is_on(config):
+        return
+    from pytest_bertsize.plugin import selection
 
-        if selection.is_for_other_tests(config):
-            config.pluginmanager.register(selection.Notice())
-        else:
-            _arm_run(config)
+    if selection.is_for_other_tests(config):
+        config.pluginmanager.register(selection.Notice())
+        return
+    CompiledImports.begin()
+    from pytest_bertsize.builder.confined import collector_paused
+    from pytest_bertsize.plugin import startup
+
+    helper = None if hasattr(config, "workerinput") else startup.take_helper(config)  # a worker builds nothing
+    with collector_paused():
+        from pytest_bertsize.plugin import session
+
+        session.arm_run(config, helper)
 
 
 class CompiledImports:
@@ -97,28 +105,15 @@ class CompiledImports:
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         return PathFinder.find_spec(name, path, target) if name.startswith("pytest_bertsize.") else None
 
-
-def _import_as_compiled() -> None:
-    if CompiledImports not in sys.meta_path:
-        sys.meta_path.insert(0, CompiledImports)
-
-
-def _arm_run(config: pytest.Config) -> None:
-    """Set up the whole run for ``--bert-budget``. A worker of pytest-xdist builds nothing."""
-    _import_as_compiled()
-    from pytest_bertsize.builder.confined import collector_paused
-    from pytest_bertsize.plugin import startup
-
-    helper = None if hasattr(config, "workerinput") else startup.take_helper(config)
-    with collector_paused():
-        from pytest_bertsize.plugin import session
-
-        session.arm_run(config, helper)
+    @classmethod
+    def begin(cls) -> None:
+        if cls not in sys.meta_path:
+            sys.meta_path.insert(0, cls)
 
 
 def _arm_tests(config: pytest.Config) -> None:
     """Set up tests with the marker or the fixture, once; these tests report mistakes in the table."""
-    _import_as_compiled()
+    CompiledImports.begin()
     from pytest_bertsize.plugin import startup
 
     if startup.GATE not in config.stash:
@@ -152,9 +147,9 @@ def pytest_make_collect_report(
     report = yield
     skips = report.outcome == "skipped" and isinstance(collector, pytest.Module)
     if skips and b"bert_budget" in collector.path.read_bytes():
-        from pytest_bertsize.plugin import refusals
+        from pytest_bertsize.plugin import items as ours
 
-        refusals.fail_skipped_module(report, collector)
+        ours.fail_skipped_module(report, collector)
     return report
 
 
@@ -164,9 +159,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     alike = {name: item for name, item in marked.items() if "bert" in name or "budget" in name}
     is_named = alike.pop("bert_budget", None) is not None
     if alike:
-        from pytest_bertsize.plugin import refusals
+        from pytest_bertsize.plugin import items as ours
 
-        refusals.refuse_misspelt_markers(alike, config)
+        ours.refuse_misspelt_markers(alike, config)
     if is_named or any({"bert_budget", "bert_budgets"} & {*getattr(item, "fixturenames", ())} for item in items):
         _arm_tests(config)
 

@@ -42,8 +42,12 @@ class Attachments:
                 asked = gate.changes_to_write(name)
                 before = to_plain(report_model(gate.reviewed(name))) if asked.changes else None
                 report.bertsize_changes = to_builtins(replace(asked, before=before))  # type: ignore[attr-defined]
-        if report.skipped and not isinstance(failure, BudgetFailure | Mistaken):
-            failure = _check_skipped_test(item)
+        if report.skipped and not isinstance(failure, BudgetFailure | Mistaken) and REVIEW not in item.stash:
+            try:  # the markers' budgets of a test that is skipped before its first line
+                if item.get_closest_marker("bert_budget"):
+                    hold_marked(item)
+            except (BudgetFailure, Mistaken) as wrong:
+                failure = wrong
         if isinstance(failure, BudgetFailure):
             _fail_report(report, failure.review.headline)
             if isinstance(item, BudgetItem):  # the line of the budget, or of the config's key, for annotations
@@ -56,17 +60,6 @@ class Attachments:
         elif isinstance(item, BudgetItem) and call.when == "call" and REVIEW in item.stash:
             _attach_review(item.stash[REVIEW], item, report)
         return report
-
-
-def _check_skipped_test(item: pytest.Item) -> BaseException | None:
-    """Check the markers' budgets of a test that is skipped before its first line."""
-    if REVIEW in item.stash or item.get_closest_marker("bert_budget") is None:
-        return None
-    try:
-        hold_marked(item)
-    except (BudgetFailure, Mistaken) as failure:
-        return failure
-    return None
 
 
 def _fail_report(report: pytest.TestReport, message: str) -> None:

@@ -1,17 +1,29 @@
-"""Test items of declared models, and checks of tests with the marker or the fixture ``bert_budget``."""
+"""Test items of declared models, checks of tests with the marker or the fixture, and refusals of runs."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.plugin.refusals import refuse_tables_beside_tests
 from pytest_bertsize.plugin.startup import GATE
-from pytest_bertsize.table.settings import Settings, SettingsError, find_declared, limits_from, tighten
+from pytest_bertsize.table.settings import (
+    Settings,
+    SettingsError,
+    find_declared,
+    limits_from,
+    tables_of_models,
+    tighten,
+)
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.gate import Gate
@@ -145,9 +157,9 @@ def _armed_gate(config: pytest.Config) -> Gate:
 
 def _review_named(item: pytest.Item) -> list[Review]:
     """Review the models that a test asks for, the nearest marker's first."""
+    limits: dict[str, tuple[Limit, ...]] = {}
     try:
         gate = _armed_gate(item.config)
-        limits: dict[str, tuple[Limit, ...]] = {}
         for marker in item.iter_markers("bert_budget"):
             name, extra = _read_marker(marker, gate.settings, item)
             limits[name] = (*limits.get(name, ()), *extra)
@@ -169,3 +181,87 @@ def _read_marker(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> 
     name = find_declared(arguments.get("model"), settings, place, EXAMPLE)
     found = limits_from(arguments.get("limits", {}), file=path, line=line)
     return name, tuple(tighten(limit, settings.models[name], settings, place) for limit in found)
+
+
+# runs that would silently check too little: another table, a misspelt marker, a module that skips itself
+
+
+def table_path(config: pytest.Config) -> Path:
+    """Return the pyproject.toml of pytest's root: pytest's own settings may live in another file."""
+    return config.rootpath / "pyproject.toml"
+
+
+def refuse_other_tables(config: pytest.Config) -> None:
+    """Raise SettingsError for another table than the root's in, or above, the working directory or an argument."""
+    here = config.invocation_params.dir
+    given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
+    named = [here / argument.partition("::")[0] for argument in given]
+    inside = [here] if config.rootpath.resolve() in here.resolve().parents else []
+    for message in (_describe_table(config, here), *(_find_other_table(config, path) for path in (*inside, *named))):
+        if message:
+            raise SettingsError(message)
+
+
+def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Refuse the run if a folder between a collected test and the root has another table than the root."""
+    first = {item.path.parent: item for item in reversed(items)}
+    for folder, item in first.items():
+        if message := _find_other_table(config, folder):
+            _stop_run(message, item, config)
+
+
+def _find_other_table(config: pytest.Config, path: Path) -> str:
+    """Return the message about the nearest folder with a table, between a path and the root, or ``""``."""
+    root, path = config.rootpath.resolve(), path.resolve()
+    folders = (path, *path.parents) if path.exists() else ()
+    between = takewhile(lambda folder: folder != root and folder not in root.parents, folders)
+    return next(filter(None, (_describe_table(config, folder) for folder in between)), "")
+
+
+def _describe_table(config: pytest.Config, folder: Path) -> str:
+    """Return the message about a folder that has another table than the root, or ``""``."""
+    read, other = table_path(config), folder / "pyproject.toml"
+    if not other.is_file() or other.resolve() == read.resolve() or tables_of_models(other) is None:
+        return ""
+    too = "one too" if tables_of_models(read) is not None else "none"
+    return (
+        f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run pytest in "
+        "the folder whose table you mean, and give its pyproject.toml a "
+        '[tool.pytest.ini_options] with minversion = "8.2", which makes it a root'
+    )
+
+
+def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config) -> None:
+    """Refuse an unregistered marker that resembles ours, by a test that has it: it would check nothing."""
+    registered = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
+    for name, item in names.items():
+        if name not in registered and get_close_matches(name, ["bert_budget"], cutoff=0.8):
+            path, line, _ = item.location
+            _stop_run(f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean 'bert_budget'?", item, config)
+
+
+def _stop_run(message: str, named: pytest.Item, config: pytest.Config) -> None:
+    """Raise pytest.UsageError; an xdist worker cannot do that, and fails the test instead."""
+    if not hasattr(config, "workerinput"):
+        raise pytest.UsageError(message)
+
+    class FailingTest:
+        """Fails one test before its marks can skip it."""
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_setup(self, item: pytest.Item) -> None:
+            if item is named:
+                pytest.fail(message, pytrace=False)
+
+    config.pluginmanager.register(FailingTest())
+
+
+def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collector) -> None:
+    """Fail a module that skips itself on import although its code names the marker or the fixture."""
+    tokens = tokenize.tokenize(io.BytesIO(collector.path.read_bytes()).readline)
+    uses = (each.start[0] for each in tokens if each.string.strip("\"'") in {"bert_budget", "bert_budgets"})
+    if line := next(uses, 0):
+        skips = "skips itself on import, so that its tests with bert_budget never run"
+        instead = "declare the budget in pyproject.toml, or skip inside the tests"
+        report.outcome = "failed"
+        report.longrepr = f"{printable(collector.nodeid)}:{line}: the module {skips}; {instead}"

@@ -48,12 +48,8 @@ class Ledger:
         rewriter: Rewriter | None = None,
     ) -> None:
         """:param rewriter: ``None`` if the run changes no budgets."""
-        self.config = config
-        self.settings = settings
-        self.versions = versions
-        self.reports = reports
-        self.selection = selection
-        self.rewriter = rewriter
+        self.config, self.settings, self.versions = config, settings, versions
+        self.reports, self.selection, self.rewriter = reports, selection, rewriter
         self.terminal: pytest.TerminalReporter | None = None  # true after the summary
         self._models: dict[str, ModelReport] = {}
 
@@ -65,12 +61,10 @@ class Ledger:
 
     @property
     def status(self) -> pytest.ExitCode:
-        """The exit status of the declared models."""
         return EXIT[self.outcome.status]
 
     def pytest_report_header(self) -> str:
-        count = len(self.settings.names)
-        return f"bertsize: {plural(count, 'model')} declared in {self.settings.path}"
+        return f"bertsize: {plural(len(self.settings.names), 'model')} declared in {self.settings.path}"
 
     def pytest_sessionstart(self) -> None:
         """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's."""

@@ -12,16 +12,7 @@ import pytest
 
 from pytest_bertsize.reports.ci import sign_of_ci
 
-LISTING = (
-    "collectonly",
-    "setuponly",
-    "setupplan",
-    "showfixtures",
-    "show_fixtures_per_test",
-    "markers",
-    "help",
-    "version",
-)
+LISTING = "collectonly setuponly setupplan showfixtures show_fixtures_per_test markers help version"
 """Options of pytest that run no test."""
 LEFT_OUT = "bertsize_left_out"  # key of xdist's workeroutput: whether tests were left out
 RESULTS = "bertsize_results"  # key of xdist's workerinput: the file with the builds
@@ -31,7 +22,7 @@ SELECTED = "the run selects other tests, which is an error in CI"
 
 def only_lists(config: pytest.Config) -> bool:
     """Return whether pytest runs no tests."""
-    return any(config.getoption(name, default=False) for name in LISTING)
+    return any(config.getoption(name, default=False) for name in LISTING.split())
 
 
 def is_lenient(config: pytest.Config) -> bool:

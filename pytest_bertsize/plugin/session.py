@@ -20,9 +20,8 @@ from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_
 from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.plugin import refusals
 from pytest_bertsize.plugin.failures import Attachments
-from pytest_bertsize.plugin.items import Collector
+from pytest_bertsize.plugin.items import Collector, refuse_other_tables, table_path
 from pytest_bertsize.plugin.ledger import Ledger, Rewriter
 from pytest_bertsize.plugin.selection import RESULTS, Selection, is_lenient, only_lists
 from pytest_bertsize.plugin.startup import GATE
@@ -55,9 +54,9 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         verb, reason = read_verb(config), ""
         if verb:
             reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
-        refusals.refuse_other_tables(config)
+        refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
-        settings = replace_interpreter(load(refusals.table_path(config)), python, option)
+        settings = replace_interpreter(load(table_path(config)), python, option)
         lock = read_lock_to_change(settings, verb) if verb else read_lock(settings)
         asked = asked_about(settings)
         registry = registry_of(settings, asked.release)
@@ -108,7 +107,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model, for tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        settings = load(refusals.table_path(config))
+        settings = load(table_path(config))
         check_interpreter(settings, None, None, "", builds=True)
         registry = registry_of(settings, asked_about(settings).release)
         needs_base = any(isinstance(limit.measure, Growth) for limit in settings.limits.values())

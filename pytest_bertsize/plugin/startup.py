@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import SettingsError
 
 Surroundings = tuple[dict[str, str], str]  # environment and working directory, which a process inherits
-EARLY = pytest.StashKey[tuple[Helper, Surroundings]]()
-"""The key in pytest's stash of a helper that started before any conftest."""
+EARLY = pytest.StashKey[tuple[Helper, Surroundings]]()  # a helper that started before any conftest
 GATE: pytest.StashKey[Gate | SettingsError] = pytest.StashKey()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.differences import Difference
     from pytest_bertsize.review.against_base import Comparison
-    from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.review.limits import Measured
     from pytest_bertsize.review.review import Review
 
 T = TypeVar("T", bound=report.Object)

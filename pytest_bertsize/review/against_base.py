@@ -17,8 +17,7 @@ from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import LARGEST
-from pytest_bertsize.review.limits import refuse_unknown_component
-from pytest_bertsize.review.measures import Measurable, Measured, measure_one
+from pytest_bertsize.review.limits import Measurable, Measured, measure_one, refuse_unknown_component
 from pytest_bertsize.review.put_back import CODE, MOST_NAMED, Shares, divide_change
 from pytest_bertsize.table.limits import (
     ALREADY_OVER,

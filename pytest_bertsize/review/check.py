@@ -12,8 +12,8 @@ from pytest_bertsize.builder.structure import NoComponent, find_components, inve
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import Finding, Severity, Unusable
 from pytest_bertsize.inventory import TOTAL, Inventory
-from pytest_bertsize.review import build_findings, measures
-from pytest_bertsize.review.limits import check_limits
+from pytest_bertsize.review import build_findings
+from pytest_bertsize.review.limits import Measurable, check_limits, compare_flops, measure_limits
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import NO_COMPONENTS, Growth, Limit
 from pytest_bertsize.wording import exact, printable
@@ -63,7 +63,7 @@ def conclude(
         found = found.with_findings(*build_findings.check_hidden(built, found.name, accepted.lock))
         found = _review_build(found, built, accepted)
         if accepted.lock:
-            from pytest_bertsize.review.against_lock import compare_with_lock
+            from pytest_bertsize.review.tensors import compare_with_lock
 
             found = compare_with_lock(found, subject.to_locked(built), accepted.lock)
     return _hold_against_base(found, accepted)
@@ -85,7 +85,7 @@ def conclude_unbuilt(
         found = found.with_findings(*_note_insensitive(found))
         if accepted.lock:  # the comparison is by tensor name, so repeated layers are unrolled
             from pytest_bertsize.base.lock import Locked
-            from pytest_bertsize.review.against_lock import compare_with_lock
+            from pytest_bertsize.review.tensors import compare_with_lock
 
             found = compare_with_lock(found, Locked(subject.form.tensors), accepted.lock)
     elif subject.form or not subject.errors:
@@ -102,7 +102,7 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         return replace(found.with_findings(finding), uncounted=True)
     assert lock
     assert locked
-    from pytest_bertsize.review.against_lock import AgainstLock
+    from pytest_bertsize.review.tensors import AgainstLock
 
     try:
         found = _list_components(found, Built(locked.tensors, {}), accepted)
@@ -167,7 +167,7 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
     actual, is_own = found.actual, subject.model.factory is not None
     assert actual
     if subject.form and not built.agreed:
-        from pytest_bertsize.review.off_closed_form import compare_with_closed_form
+        from pytest_bertsize.review.tensors import compare_with_closed_form
 
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
         command = (subject.model.init_command if found.in_hand is None else "") if is_own else None
@@ -192,7 +192,7 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
 
 def is_equal(form: ClosedForm, built: Built) -> bool:
     """Return whether a built model has the tensors of its closed form, and the ties that its class declares."""
-    from pytest_bertsize.review.off_closed_form import compare_with_closed_form
+    from pytest_bertsize.review.tensors import compare_with_closed_form
 
     return not (build_findings.check_ties(built) or compare_with_closed_form(form, inventory_of(built, form)))
 
@@ -217,13 +217,13 @@ def _hold_limits(found: Review, counted: Inventory, built: Built | None = None) 
     """Measure the limited quantities other than parameter counts, and compare all limits."""
     subject = found.subject
     if any(limit.measure for limit in found.budget):
-        model = measures.Measurable(counted, subject.form, subject.written_keys, built)
+        model = Measurable(counted, subject.form, subject.written_keys, built)
         try:
-            measured = measures.measure_limits(found.budget, model)
+            measured = measure_limits(found.budget, model)
         except Unusable as unusable:
             found = found.with_findings(*unusable.findings)
         else:
-            found = replace(found, measured=(*measured,)).with_findings(*measures.compare_flops(measured))
+            found = replace(found, measured=(*measured,)).with_findings(*compare_flops(measured))
     return found.with_findings(*check_limits(found, counted))
 
 

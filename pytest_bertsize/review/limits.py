@@ -1,21 +1,209 @@
-"""Compare a count with the limits of a budget."""
+"""Compare a model with the limits of its budget: parameters, bytes of a file and of training, FLOPs of a forward pass.
+
+Pure. Growth is compared in :mod:`against_base`, because it needs the base.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.dtypes import bits_of, bytes_of
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import restated
-from pytest_bertsize.table.limits import BYTES, FLOPS, GROWTH, NAMED, TRAINING, Limit, unit_of
-from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
+from pytest_bertsize.table.limits import (
+    BYTES,
+    FLOPS,
+    GROWTH,
+    NAMED,
+    TRAINING,
+    AsBytes,
+    Flops,
+    Growth,
+    Limit,
+    Measure,
+    Training,
+    unit_of,
+)
+from pytest_bertsize.wording import BadValue, did_you_mean, exact, nearest_to, plural, shown, signed
 
 if TYPE_CHECKING:
-    from pytest_bertsize.findings import Finding, Kind
-    from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.builder.messages import Built
+    from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.findings import Kind
     from pytest_bertsize.review.review import Review
 
 CLOSED_FORM_FIRST = "fix the difference from the closed form first: a limit cannot accept it"
+COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
+"""Words for each count of parameters from which bytes may be computed."""
+
+
+# quantities other than parameter counts
+
+
+class Measured(NamedTuple):
+    """A quantity of one model."""
+
+    name: str  # its key in the budget: bytes, flops, training_bytes or growth
+    what: str  # the conditions of the count, as "float16, ties once", or "128 tokens, eager attention, …"
+    actual: int
+    expected: int | None  # the quantity by the closed form; None if there is no closed form
+    components: Mapping[str, int] = MappingProxyType({})  # FLOPs by component at every level; empty for bytes
+    buffers: int = 0  # the bytes of buffers in actual, which no closed form counts
+    dtype: str = ""  # the dtype in which bytes is counted; "" for the other quantities
+    base: int | None = None  # the value at the base; None without a base, or if unknown
+    by_form: Mapping[str, int] = MappingProxyType({})  # FLOPs by component, by the closed form
+
+
+class Measurable(NamedTuple):
+    """The facts about a model from which its quantities are measured."""
+
+    actual: Inventory
+    form: ClosedForm | None
+    config: Mapping[str, object]  # with the table's overrides
+    built: Built | None = None
+
+
+def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]:
+    """Measure the limited quantities, except growth, which needs the base.
+
+    :raises Unusable: with a finding for each quantity that cannot be measured.
+    """
+    first: dict[str, Limit] = {}
+    found, wrong = [], []
+    for limit in limits:
+        name, measure = limit.component, limit.measure
+        if measure is None or isinstance(measure, Growth):
+            continue
+        before, problem = first.setdefault(name, limit), None
+        if before.measure != measure:
+            problem = BadValue(f"two limits of {name} differ: {before.measure}, and {measure}", "write one of them")
+        elif before is limit:
+            try:
+                found.append(measure_one(measure, model))
+            except BadValue as bad:
+                problem = bad
+        if problem:
+            wrong.append(limit.make_finding("config-invalid", problem.message, problem.fix)._replace(component=None))
+    if wrong:
+        raise Unusable(*wrong)
+    return found
+
+
+def measure_one(measure: Measure, model: Measurable) -> Measured:
+    """Measure one quantity of a model.
+
+    :raises BadValue: if it cannot be measured.
+    """
+    if isinstance(measure, AsBytes):
+        return _measure_bytes(measure, model)
+    if isinstance(measure, Flops):
+        return _measure_flops(measure, model)
+    assert isinstance(measure, Training)
+    _refuse_quantised(model, measure.frozen or measure.dtype, TRAINING, 'max = "2GB", frozen = "float16"')
+    from pytest_bertsize.closed_forms.training import training_states
+
+    states = training_states(model.actual, *measure.dtypes)
+    expected = training_states(model.form, *measure.dtypes).total if model.form else None
+    what = (
+        f"AdamW, {measure}: parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
+        f"moments {exact(states.moments)}, steps of {plural(states.tensors, 'tensor')} {exact(states.steps)}; "
+        "no activations"
+    )
+    return Measured(TRAINING, what, states.total, expected)
+
+
+def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
+    _refuse_quantised(model, measure.dtype, BYTES, 'max = "440MB", dtype = "float16"')
+    form, actual = model.form, model.actual
+    if measure.count == "unrolled" and form is None:  # a built module does not show how often a layer runs
+        fix = 'write count = "stored" or "unique"'
+        raise BadValue("only a closed form gives the unrolled count of shared layers", fix)
+    dtype = measure.dtype or dtype_of(model.config)
+    saved = [each for each in model.built.buffers if each.saved] if model.built else []
+    follows = "float32" if "float" in dtype else None  # a buffer of this dtype is saved in that of the weights
+    beside = sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
+    what = f"{dtype}, {COUNTS[measure.count]}" + (f", buffers {exact(beside)}" if beside else "")
+    expected = None
+    if form:
+        by_form = {"unique": form.total, "stored": form.stored, "unrolled": form.unrolled}[measure.count]
+        expected = bytes_of(by_form, dtype) + beside
+    numbers = actual.unique if measure.count == "unique" else actual.stored
+    if form and measure.count == "unrolled":
+        numbers += form.unrolled - form.stored
+    return Measured(BYTES, what, bytes_of(numbers, dtype) + beside, expected, buffers=beside, dtype=dtype)
+
+
+def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
+    """Refuse to count a quantised model in one dtype, unless that is a float."""
+    if model.config.get("quantization_config") is None or "float" in (dtype or ""):
+        return
+    raise BadValue(
+        "the config has a quantization_config, which quantises only some of the weights, so no dtype gives the bytes",
+        f"write the dtype that the weights have before they are quantised, as in budget.{name} = {{ {example} }}",
+    )
+
+
+def _measure_flops(measure: Flops, model: Measurable) -> Measured:
+    form, built = model.form, model.built
+    # with sdpa, the default of transformers, torch's counter misses attention on a CPU
+    what = f"{exact(measure.seq_len)} tokens, eager attention, 2 FLOPs a multiply-add"
+    expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
+    total = None if expected is None else flops.total(expected)
+    if built is None:
+        if form is None or expected is None or total is None:
+            raise BadValue("there is no closed form for its FLOPs, and nothing is built")
+        unused = flops.count_unused_positions(form.architecture, model.config)
+        positions = form.dims.sizes.get("P") or measure.seq_len + unused
+        if measure.seq_len > positions - unused:
+            more = f"seq_len {measure.seq_len:,} exceeds its max_position_embeddings {positions:,}"
+            more += f", whose first {unused} are never used" if unused else ""
+            raise BadValue(f"its FLOPs cannot be counted: {more}")
+        return Measured(FLOPS, what, total, None, expected)
+    if built.flops is None:
+        why = built.problems.get("flops", "the helper process reported none")
+        raise BadValue(f"its FLOPs cannot be counted: {why}")
+    components = flops.by_component(built.flops, model.actual)
+    return Measured(FLOPS, what, flops.total(components), total, components, by_form=expected or {})
+
+
+def compare_flops(found: Iterable[Measured]) -> Iterator[Finding]:
+    """Compare the FLOPs counted by torch with the closed form; bytes need no comparison, as parameters are compared."""
+    for each in found:
+        if each.name != FLOPS or each.expected in {None, each.actual}:
+            continue
+        names = [name for name in {**each.by_form, **each.components} if "." not in name]
+        rows = [(name, each.components.get(name, 0), each.by_form.get(name, 0)) for name in names]
+        off = "; ".join(f"{name} {exact(now)}, closed form {exact(then)}" for name, now, then in rows if now != then)
+        delta = signed(each.actual - (each.expected or 0))
+        message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"
+        fix = "the class multiplies other matrices than its config declares: check the config, or report the class"
+        yield Finding("off-closed-form", message, fix, component=FLOPS, expected=each.expected, actual=each.actual)
+
+
+def dtype_of(config: Mapping[str, object]) -> str:
+    """Return the dtype of the weights by the config, as a model on the meta device is always ``"float32"``.
+
+    :raises BadValue: if the config names two dtypes, or an unknown one.
+    """
+    found = {}
+    for key in ("dtype", "torch_dtype"):
+        if (value := config.get(key)) is not None:
+            found[key] = str(value).removeprefix("torch.")
+            try:
+                bits_of(found[key])
+            except BadValue as bad:
+                raise BadValue(f"{key}: {bad.message}", bad.fix) from None
+    if len({*found.values()}) > 1:
+        both = f'the config has dtype "{found["dtype"]}" and torch_dtype "{found["torch_dtype"]}"'
+        raise BadValue(f"{both}: keep one")
+    return next(iter(found.values()), "float32")  # the default of torch and transformers
+
+
+# the limits
 
 
 def check_limits(review: Review, actual: Inventory) -> list[Finding]:
@@ -72,35 +260,25 @@ def _check_bounds(
         kind, side, bound = "under-budget", "under", limit.minimum
     else:
         return None
-    written = f"limit of {limit}"
+    component, fix, written = limit.component, "", f"limit of {limit}"
     if limit.is_exact:
         written = f"exact limit of {exact(bound)}"
-    elif limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED:
+    elif limit.maximum is not None and component == BYTES and str(limit) in NAMED:
         written = f"limit of {limit} ({exact(limit.maximum)})"
-    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {written}"
+    message = f"{component} is {exact(count)}, {exact(abs(count - bound))} {side} its {written}"
     if measured:
         message = f"{message} ({measured.what})"
         is_as_derived = measured.expected in {None, measured.actual}
-        fix = ""
     else:
-        is_free = limit.component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
-        is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count
-        fix = _count_fitting_layers(kind, limit, bound, actual)
-    accept = _write_accepted(kind, limit, count) if is_as_derived else CLOSED_FORM_FIRST
+        is_free = component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
+        is_as_derived = is_free or review.expected is None or review.expected.count_of(component) == count
+        have = actual.layers(component)
+        if have > 1 and kind == "over-budget":
+            each = actual.count_of(component) // have
+            fix = f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
+    accept = CLOSED_FORM_FIRST
+    if is_as_derived:
+        at = limit.bound(kind)
+        named = f"{at} = " if isinstance(limit.written, dict) else ""
+        accept = f"to accept it, write {named}{restated(count, at, limit.written_at(at), unit_of(component))}"
     return limit.make_finding(kind, message, f"{fix}{accept}", actual=count)._replace(limit=bound)
-
-
-def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
-    """Name how many of a component's identical layers fit the limit."""
-    have = actual.layers(limit.component)
-    if have == 1 or kind != "over-budget":
-        return ""
-    each = actual.count_of(limit.component) // have
-    return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
-
-
-def _write_accepted(kind: Kind, limit: Limit, count: int) -> str:
-    """Return advice to accept the count: the value to write in the budget."""
-    bound = limit.bound(kind)
-    named = f"{bound} = " if isinstance(limit.written, dict) else ""
-    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"

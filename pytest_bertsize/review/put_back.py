@@ -19,14 +19,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Counts, Moved
     from pytest_bertsize.inventory import Inventory
 
-CODE = "code"
-"""The name of the row for changes that no key explains."""
-MOST_KEYS = 15
-"""The most changed keys for which a model is built again: n keys need n + 1 more builds."""
-MOST_NAMED = 6
-"""The most keys that a sentence names; it gives the number of the others."""
-NOT_PUT_BACK = ("architecture", "classes", "adapter")
-"""Keys of the table that change the build, and whose former values a request cannot have."""
+CODE = "code"  # the name of the row for changes that no key explains
+MOST_KEYS = 15  # the most changed keys for which a model is built again: n keys need n + 1 more builds
+MOST_NAMED = 6  # the most keys that a sentence names; it gives the number of the others
+NOT_PUT_BACK = ("architecture", "classes", "adapter")  # keys that change the build, and that a request cannot put back
 _NOTHING = object()
 Path = tuple[str, ...]
 
@@ -35,10 +31,8 @@ class PutBack(NamedTuple):
     """The changed keys of a config, and the builds with old values that measure the effect of each key."""
 
     result: Callable[[str], Built | NotBuilt]
-    problem: str = ""
-    """The reason why nothing is built with old values; ``""`` if there is none."""
-    keys: tuple[tuple[str, str, str], ...] = ()
-    """The name of each key, its old value and its new value, as a report shows them."""
+    problem: str = ""  # the reason why nothing is built with old values
+    keys: tuple[tuple[str, str, str], ...] = ()  # each key, its old and its new value, as a report shows them
     requests: Mapping[int | None, Request] = MappingProxyType({})
     """The builds with old values: the build under a key's index has the new value of this key alone; the build under
     ``None`` has no new value."""
@@ -73,9 +67,8 @@ def plan_rebuilds(
         given = make_factory_config(subject.model, subject.config)
     after = _list_values(given, subject.model)
     paths = sorted(path for path in {**before, **after} if before.get(path, _NOTHING) != after.get(path, _NOTHING))
-    keys = tuple(
-        (".".join(path[1:] if path[0] == "config" else path), _show(before, path), _show(after, path)) for path in paths
-    )
+    names = [".".join(path[1:] if path[0] == "config" else path) for path in paths]
+    keys = tuple((name, _show(before, path), _show(after, path)) for name, path in zip(names, paths, strict=True))
     problem = ""
     if others := [key for key in NOT_PUT_BACK if getattr(former.model, key) != getattr(subject.model, key)]:
         keys += tuple((key, "", "") for key in others)
@@ -93,11 +86,9 @@ def plan_rebuilds(
 
 
 def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
-    if former.config is None:
-        return None
     make = make_factory_config if former.model.factory else clean_config
     try:
-        return _list_values(make(former.model, former.config), former.model)
+        return _list_values(make(former.model, former.config), former.model) if former.config else None
     except Unusable:
         return None
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.closed_forms.what_if import Cost
     from pytest_bertsize.review.against_base import Comparison
-    from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.review.limits import Measured
+    from pytest_bertsize.review.tensors import AgainstLock
     from pytest_bertsize.table.limits import Limit
 
 

@@ -15,8 +15,8 @@ from pytest_bertsize.base.lock import Lock, Locked, hash_sources, read_lock, ren
 from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.review.against_lock import AgainstLock, compare_with_lock
 from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.review.tensors import AgainstLock, compare_with_lock
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import load

@@ -15,7 +15,7 @@ from tests.support.desk import as_base, lay
 from tests.support.git_projects import FITS, LAYER
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.review.limits import Measured
 
 TOTAL = 59_549
 DEEPER = {"num_hidden_layers": 4}

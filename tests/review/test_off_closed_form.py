@@ -9,7 +9,7 @@ from pytest_bertsize.closed_forms.symbols import as_power
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.off_closed_form import compare_with_closed_form
+from pytest_bertsize.review.tensors import compare_with_closed_form
 
 V, D = 21_128, 768
 SYMBOLS = {"V": V, "D": D}

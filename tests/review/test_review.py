@@ -15,7 +15,7 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.review.check import conclude_unbuilt, is_equal
-from pytest_bertsize.review.measures import Measured
+from pytest_bertsize.review.limits import Measured
 from tests.support.bert_reviews import (
     BERT,
     SIZES,

@@ -16,8 +16,8 @@ from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.examine import Subject
 from pytest_bertsize.review.limits import check_limits
-from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 from pytest_bertsize.review.review import Review
+from pytest_bertsize.review.tensors import compare_with_closed_form
 from pytest_bertsize.table.settings import limits_from, parse
 
 if TYPE_CHECKING:

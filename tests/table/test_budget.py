@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.dtypes import BITS, bits_of, bytes_of
-from pytest_bertsize.review.measures import dtype_of
+from pytest_bertsize.review.limits import dtype_of
 from pytest_bertsize.table.limits import (
     AsBytes,
     Flops,

@@ -1,22 +1,91 @@
-"""Compare a model with the lock: a note on every difference, an error if the lock is strict."""
+"""Compare the tensors of a model with its closed form, an error for each component that differs, and with its lock."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.lock import ANEW, MOST_NAMED, Lock, Locked
+from pytest_bertsize.base.lock import ANEW, Lock, Locked
+from pytest_bertsize.base.lock import MOST_NAMED as MOST_IN_LOCK
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
-from pytest_bertsize.inventory import Inventory
+from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common
 from pytest_bertsize.table.limits import Growth
-from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import listed, printable, shown
+from pytest_bertsize.table.toml import inline, line_in_toml
+from pytest_bertsize.wording import exact, listed, printable, shown, signed
 
 if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.review.review import Review
+
+LIBRARY = "the class builds other tensors than its config declares: check the config, or report the library's class"
+MOST_NAMED = 4  # the most differences that a sentence names; further ones are counted
+
+
+def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
+    """Return a finding for each component whose tensors differ in name, shape, tie or trainability.
+
+    :param command: the command that writes the table of a project's class, or ``""``; ``None`` for a class of the
+        library, where (unlike in a project's class) another name for a tied tensor counts as a changed tie.
+    """
+    by_component: dict[str, list[Difference]] = {}
+    sides = (actual.by_name, form.by_name)
+    lost = [
+        Difference("untied", each.name, 0, (each.name,), "there is no such tensor", each.tied_to)
+        for each in form.tensors
+        if each.tied_to and each.tied_to not in form.by_name
+    ]
+    for each in (*compare_inventories(form, actual), *lost):
+        if not (command is not None and _is_other_name(each, *sides)):
+            components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
+            by_component.setdefault(common(components, TOTAL), []).append(each)
+    found: list[Finding] = []
+    formulas = form.formulas() if by_component else {}
+    for component, differences in by_component.items():
+        fix = LIBRARY if command is None else _describe_in_table(differences, command, is_first=not found)
+        found.append(
+            _describe_component(component, differences, form, actual, formulas.get(component))._replace(fix=fix)
+        )
+    return found
+
+
+def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool:
+    """Return whether the only difference is another name for a tensor that both sides have."""
+    tensors = [side[name] for side in sides for name in difference.tensors if name in side]
+    return difference.is_name_alone and all(each.tied_to in side for each in tensors for side in sides)
+
+
+def _describe_component(
+    component: str, differences: Sequence[Difference], expected: Inventory, actual: Inventory, formula: Formula | None
+) -> Finding:
+    then, now = expected.count_of(component), actual.count_of(component)
+    is_number = formula is None or str(formula).isdigit()
+    by = f"the closed form {exact(then)}" if is_number else f"the closed form {formula} = {exact(then)}"
+    off = f"{component} is {signed(now - then)} off {by}"
+    if now == then:
+        off = f"{component} has as many parameters as {by}, but its tensors differ"
+    elif not then:
+        off = f"{component} is {signed(now)}, and the closed form has none"
+    named = listed([each.sentence for each in differences], MOST_NAMED, "; ", last="; and ")
+    return Finding("off-closed-form", f"{off}: {named}", component=component, expected=then, actual=now)
+
+
+def _describe_in_table(differences: Sequence[Difference], command: str, *, is_first: bool) -> str:
+    """Return the fix for a project's class; only the first finding names the command that writes its table."""
+    if tied := next((each for each in differences if each.kind == "tied"), None):
+        return f"write tied = {inline({tied.name: tied.other})}, or correct the class"
+    if not command:
+        return "correct the class, or its table"
+    if not is_first:
+        return ""
+    return f"correct the class; if that is intended, {command} --write writes its table and its lock"
+
+
+# the lock
 
 
 class AgainstLock(Struct, frozen=True):
@@ -58,7 +127,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     if not against.is_there:
         message = f"{file} does not have this model"
         return Finding("differs-from-lock", message, f"add it: {ANEW}", severity, file=lock.file)
-    differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ")
+    differences = listed([each.sentence for each in against.changes], MOST_IN_LOCK, "; ")
     message = f"it differs from {file}: {differences}{f' ({against.why})' if against.why else ''}"
     fix = f"if that is intended, accept it: {ANEW}"
     if found.in_hand is not None:  # no run builds it
@@ -84,7 +153,7 @@ def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
 def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
     """Explain a difference by the first of these that changed: sizes, config, libraries; else by the code."""
     if changed := _list_other_sizes(before, now):
-        return listed(changed, MOST_NAMED)
+        return listed(changed, MOST_IN_LOCK)
     if before.config != now.config:
         return "its config or another input of its table has changed"
     same = "the inputs of its table are unchanged"
