@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ REFUSED = {
 
 IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
 """Parts of the names of keys that choose a layer's code; the name of a repository would run its code."""
+DTYPES = frozenset(("None", "auto", "double", "float", "half", *OF_PARAMETERS))
+"""Values of ``dtype`` and ``torch_dtype``; transformers looks up any other text among all names of torch."""
 
 SYNONYMS = {
     "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),
@@ -368,6 +371,11 @@ def explain_refusal(key: str, value: object) -> str:
         return "Python itself has that name"
     if _says_which_code(key) and "/" in str(value):
         return f"{shown(value)} is code to fetch and to run in place of the library's own"
+    formats = value.values() if isinstance(value, dict) else (value,)
+    if key in {"dtype", "torch_dtype"} and any(str(each).removeprefix("torch.") not in DTYPES for each in formats):
+        return f"{shown(value)} is not a number format of torch"
+    if key == "quantization_config" and not isinstance(value, dict | None):  # the library cannot even print the config
+        return f"{shown(value)} is not an object"
     return REFUSED.get(key, "")
 
 

@@ -240,11 +240,15 @@ def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file(
         assert (found.kind, found.message, found.fix) == said
 
 
-def test_a_number_format_is_passed_over_in_silence() -> None:
-    for value in (None, "float32", "auto", {"encoder": "float16", "decoder": None}, "_dynamo"):
+def test_a_number_format_is_passed_over_in_silence_and_what_is_none_of_torch_s_is_refused() -> None:
+    formats = (None, "float32", "torch.bfloat16", "float8_e4m3fnuz", "auto", {"encoder": "float16", "decoder": None})
+    for value in formats:
         values = read({"dtype": value, "torch_dtype": value})
         assert (values.sizes, values.findings) == (SIZES, ())
         assert not {"dtype", "torch_dtype"} & values.for_build.keys()
+    for odd in ("nn", "manual_seed", "float33", 16, {"encoder": "nn"}):
+        message = f'the key "dtype" is refused: {json.dumps(odd)} is not a number format of torch'
+        assert refused({"dtype": odd}) == [error(message, "remove it", kind="config-refused")]
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
