@@ -165,10 +165,12 @@ class ProjectReader:
     def _list_new_forms(self, names: Iterable[str]) -> list[str]:
         """List today's files of closed forms whose content is in none of the files that the commit's table names."""
         try:
-            before = {*map(self._files.read, names if self._today.closed_forms else ())}
+            contents = map(self._files.read, names if self._today.closed_forms else ())
+            before = {(content or b"").replace(b"\r\n", b"\n") for content in contents}
         except Unreadable:
             before = set()
-        return sorted(each for each in self._today.closed_forms if (self._today.root / each).read_bytes() not in before)
+        now = {each: (self._today.root / each).read_bytes() for each in self._today.closed_forms}  # git may write CRLF
+        return sorted(each for each, content in now.items() if content.replace(b"\r\n", b"\n") not in before)
 
     def _count_model(self, model: Model, reader: AtCommit, locked: Locked | None) -> ModelAtCommit:
         """Read one model (by its block in the lock, if no config is named), and count it if a closed form can."""
