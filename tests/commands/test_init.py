@@ -76,17 +76,22 @@ def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
 A = '{ a = { config = "a.json", budget = "report-only" } }'
 
 
-@pytest.mark.parametrize(
-    "text", [f"tool.bertsize = {{ models = {A} }}\n", f"[tool.bertsize]\nmodels = {A}\n", "[tool]\nbertsize = 3\n"]
-)
+@pytest.mark.parametrize("text", [f"tool.bertsize = {{ models = {A} }}\n", f"[tool.bertsize]\nmodels = {A}\n"])
 def test_a_file_that_leaves_no_room_for_a_table_is_left_alone_with_what_to_paste(tmp_path: Path, text: str) -> None:
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": text})
-    lay(tmp_path, **({"a.json": {**TINY, "vocab_size": 9}} if A in text else {}))
+    lay(tmp_path, **{"a.json": {**TINY, "vocab_size": 9}})
     status, out, err = started(tmp_path, writes=True)
     assert (status, out) == (MISTAKEN, "")
     what = "[tool.bertsize] cannot be extended: write it, and the tables in it, with a header each, then add"
     assert err == f"ERROR: pyproject.toml: {what}\n\n{TINY_TABLE}\n"
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == text
+
+
+def test_a_table_of_ours_that_is_none_is_refused(tmp_path: Path) -> None:
+    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool]\nbertsize = 3\n"})
+    status, out, err = started(tmp_path, writes=True)
+    assert (status, out) == (MISTAKEN, "")
+    assert err.endswith("pyproject.toml:2: tool.bertsize: 3 is not a table\n")
 
 
 # pytest's root
