@@ -69,20 +69,18 @@ def annotate_run(report: RunReport, root: Path) -> list[str]:
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
     """Return GitHub's workflow commands, at most ten of a level; ``folder`` is the project's, inside the workspace."""
-    from pytest_bertsize.reports.sentences import list_removed
+    from pytest_bertsize.reports.sentences import describe_unchecked, list_problems
 
-    base = report.base
-    rows = [(model.name, finding) for model in report.models for finding in model.findings]
-    errors, warnings = ([row for row in rows if row[1].severity == level] for level in ("error", "warning"))
-    about_run = [] if report.complete else [f"NOT CHECKED: {', '.join(report.not_checked)}"]
-    about_run += list_removed(base, failed=True) if base else ()
-    missing = [f"not compared with {base.revision}: {base.problem}"] if base and base.problem else []
     news = [". ".join(filter(None, (report.headline, report.news)))] if report.changed else []
-    return [
-        *_write_commands("notice", news, (), folder),
-        *_write_commands("error", about_run, sorted(errors, key=lambda row: _rank_finding(row[1])), folder),
-        *_write_commands("warning", missing, warnings, folder),
-    ]
+    commands = _write_commands("notice", news, (), folder)
+    levels: tuple[Level, ...] = ("error", "warning")
+    for level in levels:
+        unchecked = [describe_unchecked(report)] if level == "error" and not report.complete else []
+        about_run = [*unchecked, *(said for severity, said in list_problems(report.base) if severity == level)]
+        rows = [(model.name, row) for model in report.models for row in model.findings if row.severity == level]
+        rows.sort(key=lambda row: _rank_finding(row[1]))
+        commands += _write_commands(level, about_run, rows, folder)
+    return commands
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -137,25 +137,23 @@ class Line(NamedTuple):
 
 
 def draw_table(
-    columns: Mapping[str, str],
     lines: Iterable[Line],
+    words: Sequence[str],
     dropped_first: Iterable[str],
     style: Style,
     *,
     name: int = 24,
-    gap: int = 1,
     is_ruled: bool = False,
 ) -> str:
     """Draw the columns that are not empty, without importing ``rich.console``.
 
-    :param columns: how to align each column: ``left``, ``right``, or ``name`` for the one whose texts are shortened.
+    :param words: the columns aligned to the left, the first of which has names, which may be shortened.
     :param name: the width in cells to which longer names are shortened before other columns are dropped.
     """
-    lines = [*lines]
-    used = [column for column in columns if any(line.cells[column] for line in lines)]
+    lines, names, gap = [*lines], words[0], 1 if is_ruled else 2
+    used = [column for column in lines[0].cells if any(line.cells[column] for line in lines)]
     lines.insert(0, Line({column: column for column in used}, dict.fromkeys(used, "bold")))
     widths = {column: max(cell_len(line.cells[column]) for line in lines) for column in used}
-    names = next(column for column in used if columns[column] == "name")
     needed = {column: width + gap for column, width in widths.items()}
     needed[names] = min(widths[names], name) + gap
     shown = drop_columns(needed, dropped_first, usable(style) + gap)
@@ -166,7 +164,7 @@ def draw_table(
         for column in shown:
             text = fit(line.cells[column], widths[column])
             padding = " " * (widths[column] - cell_len(text))
-            text = padding + text if columns[column] == "right" else text + padding
+            text = text + padding if column in words else padding + text
             cells.append(_paint(text, line.colours.get(column, ""), style))
         drawn.append((" " * gap).join(cells).rstrip())
     if is_ruled:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from pytest_bertsize.differences import fold_modules
-from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, Tensor
 from pytest_bertsize.reports import headline, report
 from pytest_bertsize.wording import number, printable
@@ -36,13 +35,8 @@ def report_model(review: Review) -> report.ModelReport:
     """Return the report of one review, which every view reads."""
     worst = review.worst_error
     rows = [_copy(report.FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
-    findings = sorted(rows, key=lambda each: SEVERITIES.index(each.severity))
-    model = _report_facts(review, findings)
-    if not headline.names_error(model):  # but the count of the total and its limit
-        of_total = [row.component == TOTAL and row.kind in BROKEN and row.base is None for row in findings]
-        findings = [replace(row, in_headline=named) for row, named in zip(findings, of_total, strict=True)]
-    failure = review.describe_failure(with_fix=False)
-    return replace(model, findings=findings, headline=headline.describe_model(model, review.headline, failure))
+    model = _report_facts(review, sorted(rows, key=lambda each: SEVERITIES.index(each.severity)))
+    return replace(model, headline=headline.describe_model(model, review.describe_failure(with_fix=False)))
 
 
 def _report_facts(review: Review, findings: list[report.FindingRow]) -> report.ModelReport:

@@ -77,7 +77,7 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
         yield from (Line(text) for text in _describe_models(outcome, style, tables=tables) if text)
     yield from (Line(problem, "red") for problem in reports.problems)
     if base:
-        yield from (Line(sentence, "red") for sentence in sentences.list_removed(base, failed=True))
+        yield from (Line(said, "red") for severity, said in sentences.list_problems(base) if severity == "error")
         if text := terminal.draw_base(base, models, style):
             yield Line(text)
     if os.environ.get("GITHUB_ACTIONS") == "true":

@@ -6,7 +6,7 @@ say ``null``. Keys are added, never renamed: other tools read the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -63,13 +63,6 @@ class Row(Object):
         if self.max is not None:
             return self.max - count
         return None if self.min is None else count - self.min
-
-    @property
-    def room_side(self) -> str:
-        """The words after ``room_left``: ``left``, ``over``, ``above its minimum`` or ``under its minimum``."""
-        if self.min is not None and (self.known_count or 0) < self.min:
-            return "under its minimum"
-        return "over" if (self.room_left or 0) < 0 else "above its minimum" if self.max is None else "left"
 
 
 class Component(Row):
@@ -364,13 +357,24 @@ class ModelReport(Object):
         """Room under the tightest limit; ``None`` without a limit."""
         return self.tightest_row.room_left if self.tightest_row else None
 
-    @property
-    def chosen_rows(self) -> list[Component]:
-        """Components of the first level; deeper ones that have a limit, differ or changed, and the parents of these."""
-        rows = self.components
-        names = {row.name for row in rows if "." not in row.name or row.limit or row.form_delta or row.base_delta}
-        names |= {name.rpartition(".")[0] for name in names}
-        return [row for row in rows if row.name in names]
+    def list_rows(self, most: int, *, is_full: bool) -> list[Component]:
+        """Return the ``most`` most urgent components: the total, then those that fail, differ, changed or have a limit.
+
+        Unless ``is_full``, a deeper component must be one of these or a parent, and an empty one must matter.
+        """
+
+        def rank(row: Component) -> tuple[bool, ...]:
+            return row.name != TOTAL, not row.failed, not row.form_delta, not row.base_delta, not row.limit
+
+        matters = {row.name for row in self.components if not all(rank(row)) or "." not in row.name}
+        matters |= {name.rpartition(".")[0] for name in matters}
+        rows = [
+            row
+            for row in self.components
+            if is_full or (row.name in matters and (row.known_count or not all(rank(row)[:4])))
+        ]
+        first = sorted(range(len(rows)), key=lambda index: (*rank(rows[index]), "." in rows[index].name))
+        return [rows[index] for index in sorted(first[:most])]
 
     @property
     def base_delta(self) -> int:
@@ -437,17 +441,6 @@ class RunReport(Object):
         """The model of a run of one model; ``None`` if there are others, unchecked or removed without a reason."""
         one = self.complete and self.configured == len(self.models) == 1
         return self.models[0] if one and not (self.base and self.base.left_unexplained) else None
-
-
-def urgent_rows(rows: Sequence[Component], most: int) -> list[Component]:
-    """Keep the ``most`` most urgent rows, unsorted: the total, then rows that fail, differ, changed or have a limit."""
-
-    def order(index: int) -> tuple[bool, ...]:
-        row = rows[index]
-        has = (row.name == TOTAL, row.failed, row.form_delta, row.base_delta, row.limit is not None)
-        return *(not each for each in has), "." in row.name
-
-    return [rows[index] for index in sorted(sorted(range(len(rows)), key=order)[:most])]
 
 
 def to_plain(report: Object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sentences and numbers that all views share: changes since the base, shapes that would fit, costs of next changes."""
+"""The sentences, and the cells of tables, that text, Markdown and page share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.attribution import NO_ENTRY
+from pytest_bertsize.differences import write_shape
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import percent_used
+from pytest_bertsize.quantity import compact_left, percent_used
+from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural, signed
 
 if TYPE_CHECKING:
@@ -21,14 +23,16 @@ SHORT = 10  # the characters of a shortened commit hash
 MOST_PARTS = 3  # the most components that are named for one changed key; further ones are counted
 MOST_FROZEN = 6  # the most frozen parts that are named; further ones are counted
 MOST_CHANGES = 40  # the most changes of keys, and the most changes of tensors, that are shown for a model
+MARKS = {"passed": "✓", "failed": "✗", "uncounted": "!", "error": "✗", "warning": "!", "note": "-"}
+"""Marks of verdicts and findings."""
 
 
 # numbers
 
 
 def show_difference(delta: int | None) -> str:
-    """Return ``'+768'``, ``'='`` for 0, or a dash if nothing is compared."""
-    return NOTHING if delta is None else signed(delta) if delta else "="
+    """Return ``'+768'``, ``'='`` for 0, or ``''`` if nothing is compared."""
+    return "" if delta is None else signed(delta) if delta else "="
 
 
 def show_percent(change: int, before: int) -> str:
@@ -49,8 +53,8 @@ def _in_tenths(part: int, whole: int) -> Decimal:
     return (Decimal(100 * part) / whole).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
-def share_of_total(row: r.Component, model: r.ModelReport) -> str:
-    return show_share(row.known_count, model.total_row.known_count if model.total_row else None)
+def show_count(count: int | None) -> str:
+    return "" if count is None else exact(count)
 
 
 def list_first(lines: Sequence[str], most: int, what: str) -> list[str]:
@@ -63,37 +67,163 @@ def count_rest(count: int, most: int, what: str) -> list[str]:
     return [f"{plural(count - most, f'more {what}')} in the JSON report"] if count > most else []
 
 
-# comparison with the base
+# tables: each row has the text of each column, and a column without text is left out
+
+
+def list_used(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the columns that have a text in any of the rows."""
+    return [column for column in (rows[0] if rows else ()) if any(row[column] for row in rows)]
+
+
+def show_model(model: r.ModelReport) -> dict[str, str]:
+    """Return the cells of a model in the overview of a run, apart from its mark and name."""
+    whole, left = model.total_row, model.room_left
+    return {
+        "architecture": model.architecture,
+        "parameters": exact(whole.known_count or 0) if whole else "not counted",
+        "vs base": show_difference(whole.base_delta) if whole else "",
+        "budget": model.limited_by if whole or model.report_only else "",
+        "left": "" if left is None else compact_left(left),
+    }
+
+
+def show_row(row: r.Row, whole: r.Row | None, *, is_full: bool = False) -> dict[str, str]:
+    """Return the cells of a component, or of a measure, which is no share of a ``whole``.
+
+    The closed form has a cell only if nothing is built, or if ``is_full``.
+    """
+    left, count = row.room_left, row.known_count
+    return {
+        "closed form": show_count(row.expected) if is_full or row.actual is None else "",
+        "actual": show_count(row.actual),
+        "share": show_share(count, whole.known_count) if whole else "",
+        "vs formula": show_difference(row.form_delta),
+        "vs base": show_difference(row.base_delta),
+        "budget": row.limit or "",
+        "left": "" if left is None else compact_left(left, unit_of(row.name)),
+        "used": "" if row.max is None else percent_used(count or 0, row.max),
+    }
+
+
+def find_wrong(row: r.Row) -> set[str]:
+    """Return the columns in which a row is wrong; a limit is wrong if the row fails although it is within the limit."""
+    is_over, is_off = (row.room_left or 0) < 0, bool(row.form_delta)
+    raised = row.failed and not (is_over or is_off)
+    wrong = {"name": row.failed, "vs formula": is_off, "budget": raised, "left": is_over, "used": is_over}
+    return {column for column, is_wrong in wrong.items() if is_wrong}
+
+
+def show_layers(model: r.ModelReport) -> Iterator[dict[str, str]]:
+    """Yield the cells of each layer that differs, and below it those of its tensors that differ."""
+    sides = {"base": "base", "closed form": "expected", "actual": "actual"}
+    for layer in model.layers:
+        times = f" ×{exact(layer.times)}, each" if layer.times > 1 else ""
+        counts = {column: show_count(getattr(layer, side)) for column, side in sides.items()}
+        yield {"layer": f"{layer.name}{times}", **counts}
+        for tensor in layer.tensors:
+            shapes = {column: getattr(tensor, side) for column, side in sides.items()}
+            written = {column: "" if shape is None else write_shape(tuple(shape)) for column, shape in shapes.items()}
+            yield {"layer": f"… {tensor.name}", **written}
+
+
+def describe_table(model: r.ModelReport, *, is_full: bool = True) -> Iterator[str]:
+    """Yield the sentences below the table of components.
+
+    :param is_full: whether to yield the share of embeddings, and totals that count tensors more than once.
+    """
+    totals, count, stored = model.totals, model.parameter_count, model.checkpoint
+    if is_full:
+        yield from filter(None, [_describe_embedding(model)])
+        if totals.stored not in {None, count}:
+            yield f"with ties written out {show_count(totals.stored)}"
+        if totals.unrolled not in {None, totals.stored} and count == totals.expected:
+            yield f"with shared layers unrolled {show_count(totals.unrolled)}"
+    for row in model.limited_measures:
+        parts = {name: row.components[name] for name in pick_deepest(row.components)}
+        shares = ", ".join(
+            f"{name} {exact(part)} ({show_share(part, row.known_count)})" for name, part in parts.items()
+        )
+        yield f"{row.name}: {row.what}{f'; {shares}' if shares else ''}"
+    trainable = totals.trainable
+    if trainable is not None and count and trainable != count:
+        frozen = f"; frozen: {listed(model.frozen, MOST_FROZEN)}" if model.frozen else ""
+        yield f"{exact(trainable)} of {exact(count)} parameters train ({show_share(trainable, count)}){frozen}"
+    if stored:
+        held = f"{exact(stored.numbers)} numbers in {plural(stored.tensors, 'tensor')}"
+        yield f"{stored.file} holds {held}, {exact(stored.bytes)} bytes"
+    if not model.built and count is not None:
+        yield f"not built: the {model.counted_by} gives these counts"
+
+
+def _describe_embedding(model: r.ModelReport) -> str:
+    """Return ``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
+
+    Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). ``""`` without embeddings.
+    """
+    counts = {row.name: row.known_count or 0 for row in model.components}
+    whole = counts.get(TOTAL)
+    embedded, head = (_sum_of_every(part, counts) for part in ("embeddings", "head"))
+    if not whole or not embedded:
+        return ""
+    said = {"embedding": embedded, "non-embedding": whole - embedded, **({"of it the head": head} if head else {})}
+    return ", ".join(f"{name} {exact(count)} ({show_share(count, whole)})" for name, count in said.items())
+
+
+def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
+    """Add up the components whose names end in ``part``, but none that is inside another of them."""
+    found = [name for name in counts if name.rpartition(".")[2] == part]
+    return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
+
+
+# one model
+
+
+def describe_subject(model: r.ModelReport) -> str:
+    """Return the class, the config and its sizes, and name the comparisons that are missing."""
+    said = [
+        ", ".join(filter(None, (model.architecture or model.family, model.config))),
+        ", ".join(f"{symbol} = {exact(size)}" for symbol, size in model.symbols.items()),
+        "report-only: compared with no limit" if model.report_only else "",
+        "" if model.closed_form else "compared with its budget alone, not with a closed form",
+    ]
+    return "; ".join(filter(None, said))
+
+
+def describe_choices(choices: r.Choices | None) -> dict[str, list[str]]:
+    """Return the sizes that would fit, and the costs of usual next changes, below their titles."""
+    if choices is None:
+        return {}
+    fits = [f"{fit.change} ({exact(fit.total)})" for fit in choices.fits]
+    costs = [f"{cost.what} ({cost.change}) {signed(cost.total)}" for cost in choices.costs]
+    return {title: lines for title, lines in {"would fit": fits, "the next change": costs}.items() if lines}
 
 
 def compare_with_base(model: r.ModelReport) -> list[str]:
-    """Return ``against main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, then a line for each change."""
+    """Return ``against main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, then a line for each change.
+
+    Nothing for a model that is unchanged, or of which there is no more to say than that it is not compared.
+    """
     base, now = model.base, model.parameter_count
-    if base is None:
+    if base is None or model.is_unchanged:
         return []
     head = f"against {name_revision(base.revision, base.commit)}"
     if base.total is not None and now is not None:
-        beside = f"; {also}" if (also := name_changed_measures(model.measures)) else ""
+        measures = [row for row in model.measures if row.base_delta]
+        beside = "".join(f"{'; ' if row is measures[0] else ', '}{_name_change_of(row)}" for row in measures)
         came = f"; {exact(base.grown)} added, {exact(base.shrunk)} removed" if base.grown and base.shrunk else ""
         moved = f"{exact(base.total)} → {exact(now)} ({signed(now - base.total)}{came})"
         head += " by its lock" if base.by == "lock" else ""
         head += f": {moved if base.grown or base.shrunk else 'no count changed'}{beside}"
+    tensors = list_first([each.said for each in base.tensors], MOST_CHANGES, "change")
     costs = list_first([describe_change(row) for row in base.changes], MOST_CHANGES, "change")
-    return [head, *list_changes(base), *costs, *([f"({base.method})"] if base.method else [])]
+    lines = [*base.said, *tensors, *costs, *([f"({base.method})"] if base.method else [])]
+    return [head, *lines] if lines or model.is_compared else []
 
 
-def list_changes(base: r.Base) -> list[str]:
-    """List the changes of the model and of its tensors, but not the changed keys."""
-    return [*base.said, *list_first([each.said for each in base.tensors], MOST_CHANGES, "change")]
-
-
-def name_changed_measures(measures: Sequence[r.Measure]) -> str:
-    """Return ``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if none changed."""
-    return ", ".join(
-        f"{'FLOPs' if row.name == 'flops' else row.name} {signed(row.base_delta)} ({row.what.partition(', ')[0]})"
-        for row in measures
-        if row.base_delta
-    )
+def _name_change_of(row: r.Measure) -> str:
+    """Return ``bytes +28,351,488 (float32)``."""
+    name = "FLOPs" if row.name == "flops" else row.name
+    return f"{name} {signed(row.base_delta or 0)} ({row.what.partition(', ')[0]})"
 
 
 def short_revision(revision: str, commit: str | None) -> str:
@@ -108,22 +238,15 @@ def name_revision(revision: str, commit: str | None) -> str:
     return short_revision(revision, commit)
 
 
-def is_of_work_tree(report: r.RunReport) -> bool:
-    """Return whether the base is the checked-out commit, so that every difference is uncommitted."""
-    return bool(report.base and report.base.commit and report.base.commit == report.commit)
-
-
 def describe_change(row: r.Change | Moved) -> str:
-    """Return ``num_hidden_layers 12 → 13: +7,087,872``, followed by the components that changed."""
-    lowest = pick_deepest(row.components)
-    where = f" in {lowest[0]}" if len(lowest) == 1 and row.total else f" ({name_moved(row.components, MOST_PARTS)})"
-    return f"{name_change(row)}: {signed(row.total)}{where if lowest else ''}"
-
-
-def name_moved(components: Mapping[str, int], most: int) -> str:
-    """Return ``encoder.attention +4,727,808, …``: the changed components without children, largest change first."""
-    largest = sorted(pick_deepest(components), key=lambda name: -abs(components[name]))
-    return listed([f"{name} {signed(components[name])}" for name in largest], most)
+    """Return ``num_hidden_layers 12 → 13: +7,087,872``, followed by the components that changed, the largest first."""
+    lowest = sorted(pick_deepest(row.components), key=lambda name: -abs(row.components[name]))
+    if len(lowest) == 1 and row.total:
+        where = f" in {lowest[0]}"
+    else:
+        moved = listed([f"{name} {signed(row.components[name])}" for name in lowest], MOST_PARTS)
+        where = f" ({moved})" if moved else ""
+    return f"{name_change(row)}: {signed(row.total)}{where}"
 
 
 def name_change(row: r.Change | Moved) -> str:
@@ -145,7 +268,7 @@ def pick_deepest(components: Iterable[str]) -> list[str]:
     return [name for name in names if name not in parents]
 
 
-# removed models, and stand-ins
+# the run
 
 
 def name_stand_ins(models: Iterable[r.ModelReport]) -> list[str]:
@@ -158,15 +281,19 @@ def name_stand_ins(models: Iterable[r.ModelReport]) -> list[str]:
     return [f"{listed(those, MOST_NAMED)}: {message}" for message, those in names.items()]
 
 
-def list_removed(base: r.RunBase, *, failed: bool) -> Iterator[str]:
-    """Yield a line for each removed model that fails the run, or, if ``failed`` is false, for each that does not."""
-    lost = ", and this table does not" if failed else ""
-    for model in base.removed:
-        if model.failed is failed:
-            yield f"removed: {base.revision} declares {describe_former(model)}{lost}{describe_reason(model)}"
+def list_problems(base: r.RunBase | None) -> Iterator[tuple[str, str]]:
+    """Yield each problem with the base, after its severity: no comparison, and models that only the base declares."""
+    if base is None:
+        return
+    for model in sorted(base.removed, key=lambda each: not each.failed):
+        lost = ", and this table does not" if model.failed else ""
+        said = f"removed: {base.revision} declares {_describe_former(model)}{lost}{_describe_reason(model)}"
+        yield "error" if model.failed else "note", said
+    if missing := base.problem or listed(base.not_compared, MOST_NAMED):
+        yield "warning", f"not compared with {base.revision}: {missing}"
 
 
-def describe_former(model: r.Removed) -> str:
+def _describe_former(model: r.Removed) -> str:
     """Return ``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, as far as this is known."""
     if model.problem:
         return f"{model.name} (its table there cannot be read: {model.problem})"
@@ -176,7 +303,7 @@ def describe_former(model: r.Removed) -> str:
     return f"{model.name} ({said})" if said else model.name
 
 
-def describe_reason(model: r.Removed) -> str:
+def _describe_reason(model: r.Removed) -> str:
     """Return ``; its reason: ADR-14``, or the line that the table needs: ``[tool.bertsize.removed] encoder = "…"``."""
     if not model.failed:
         return f"; its reason: {model.reason}" if model.reason else ""
@@ -184,85 +311,35 @@ def describe_reason(model: r.Removed) -> str:
     return f'; if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] {name} = "…"'
 
 
-# lines next to the table
-
-
-def describe_choices(choices: r.Choices) -> Iterator[str]:
-    """Yield ``would fit: num_hidden_layers 13 → 12 (109,514,298)`` ``the next change: one more layer +7,087,872``."""
-    if choices.fits:
-        yield f"would fit: {'; or '.join(f'{fit.change} ({exact(fit.total)})' for fit in choices.fits)}"
-    if choices.costs:
-        yield f"the next change: {', '.join(f'{cost.what} {signed(cost.total)}' for cost in choices.costs)}"
-
-
-def describe_measures(model: r.ModelReport) -> Iterator[str]:
-    """Yield ``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views whose table has no bytes."""
-    for row in model.limited_measures:
-        count = row.known_count or 0
-        used = f": {percent_used(count, row.max)} of it" if row.max is not None else ""
-        off = f"; {signed(row.form_delta)} off its closed form" if row.form_delta else ""
-        yield f"{row.name} {exact(count)} ({row.what}), limit {row.limit}{used}{off}"
-        if text := describe_parts(row):
-            yield f"{row.name} by component: {text}"
-
-
-def describe_parts(row: r.Measure) -> str:
-    """Return the FLOPs by component: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
-    whole = row.known_count or 0
-    shares = {name: 100 * row.components[name] // whole if whole else 0 for name in pick_deepest(row.components)}
-    return ", ".join(f"{name} {exact(row.components[name])} ({of or '<1'}%)" for name, of in shares.items())
-
-
-def describe_embedding(model: r.ModelReport) -> str:
-    """Return ``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
-
-    Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). ``""`` without embeddings.
-    """
-    counts = {row.name: row.known_count or 0 for row in model.components}
-    whole = counts.get(TOTAL)
-    embedded, head = (_sum_of_every(part, counts) for part in ("embeddings", "head"))
-    if not whole or not embedded:
-        return ""
-    said = {"embedding": embedded, "non-embedding": whole - embedded, **({"of it the head": head} if head else {})}
-    return ", ".join(f"{name} {exact(count)} ({show_share(count, whole)})" for name, count in said.items())
-
-
-def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
-    """Add up the components whose names end in ``part``, but none that is inside another of them."""
-    found = [name for name in counts if name.rpartition(".")[2] == part]
-    return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
-
-
-def describe_rest(model: r.ModelReport) -> Iterator[str]:
-    """Yield a line on the trainable share if a part is frozen, and a line on the checkpoint."""
-    totals, row = model.totals, model.checkpoint
-    trainable, actual = totals.trainable, model.parameter_count
-    if trainable is not None and actual and trainable != actual:
-        frozen = f"; frozen: {listed(model.frozen, MOST_FROZEN)}" if model.frozen else ""
-        yield f"{exact(trainable)} of {exact(actual)} parameters train ({show_share(trainable, actual)}){frozen}"
-    if row:
-        yield f"{row.file} holds {exact(row.numbers)} numbers in {exact(row.tensors)} tensors, {exact(row.bytes)} bytes"
+def describe_unchecked(report: r.RunReport) -> str:
+    """Name the models that were not checked; ``""`` if every model was."""
+    named = listed(report.not_checked, MOST_NAMED) or "this run did not finish"
+    return "" if report.complete else f"NOT CHECKED: {named}; this report does not cover every model, so it is no pass"
 
 
 def describe_run(report: r.RunReport) -> str:
     """Return ``3 configured, 3 checked, 0 failed``, with omitted comparisons and the age of earlier builds."""
-    builds = report.mode == "full"
-    alone = sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models)
-    held = "without a closed form, compared with the budget alone" if builds else "counted by the lock"
-    without = f"; {alone} {held}" if alone else ""
-    ages = [model.seconds_ago for model in report.models if model.seconds_ago is not None]
-    which = "" if len(ages) == len(report.models) else f"{len(ages):,} "
-    before = ""
-    if ages:  # in the largest unit of which it has at least one
-        units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
-        unit, length = next((each for each in units if max(ages) >= each[1]), units[-1])
-        before = f"; {which}built before, {plural(max(ages) // length, unit)} ago"
-    return f"{count_run(report)}{without}{before}{'' if builds else '; not compared with a build'}"
-
-
-def count_run(report: r.RunReport) -> str:
     removed = len(report.base.left_unexplained) if report.base else 0
     counts = {"configured": report.configured, "checked": report.checked, "failed": report.failed - removed}
     others = {"not counted": len(report.not_counted), "removed without a reason": removed}
     counts |= {said: number for said, number in others.items() if number}
-    return ", ".join(f"{number:,} {said}" for said, number in counts.items())
+    said = [", ".join(f"{number:,} {said}" for said, number in counts.items())]
+    builds = report.mode == "full"
+    held = "without a closed form, compared with the budget alone" if builds else "counted by the lock"
+    if alone := sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models):
+        said.append(f"{alone} {held}")
+    if ages := [model.seconds_ago for model in report.models if model.seconds_ago is not None]:
+        which = "" if len(ages) == len(report.models) else f"{len(ages):,} "
+        units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+        unit, length = next((each for each in units if max(ages) >= each[1]), units[-1])
+        said.append(f"{which}built before, {plural(max(ages) // length, unit)} ago")
+    return "; ".join(said if builds else [*said, "not compared with a build"])
+
+
+def describe_sources(report: r.RunReport) -> str:
+    """Return the base, the libraries and the commit: ``compared with main (1a2b3c4d5e); transformers 5.23.0, …``."""
+    base, commit = report.base, report.commit
+    versions = ", ".join(f"{name.replace('_', ' ')} {version}" for name, version in report.versions.items())
+    at = "work tree on " if base and base.commit and base.commit == commit else ""  # every difference is uncommitted
+    compared = f"compared with {name_revision(base.revision, base.commit)}" if base and base.commit else ""
+    return "; ".join(filter(None, (compared, versions, f"{at}commit {commit}" if commit else "")))

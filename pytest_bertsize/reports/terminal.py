@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from pytest_bertsize.findings import BROKEN
-from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import compact_left, percent_used
+from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.drawing import Line, Style, draw, draw_table, hanging, powers
-from pytest_bertsize.reports.headline import has_way_out
+from pytest_bertsize.reports.drawing import Line, Style, draw, draw_table, hanging
 from pytest_bertsize.reports.report import NOTES_FOR_REVIEWERS
-from pytest_bertsize.table.limits import NAMED, unit_of
+from pytest_bertsize.table.limits import NAMED
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
 
 if TYPE_CHECKING:
@@ -28,54 +26,36 @@ if TYPE_CHECKING:
 MOST_SENTENCES = 40  # the most findings shown for a model, errors first; further ones are usually repetitions
 MOST_ROWS = 30  # the most passed models that have a row each; more are counted in one line
 MOST_PLACES = 3  # the most places in files that are shown for a finding of several models
-_MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
-_MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
+_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
-    """Draw a failed model: its headline with fixes of the findings that it states, table, changes, other findings."""
+    """Draw a failed model: its headline with the fix of the finding that it states, table, changes, other findings."""
     findings = model.own_findings
     if not model.components and not any(each.severity == "error" for each in findings):  # other models have the error
         return draw(style, *_finding_lines(findings, style, f"{model.name}: "))
-    if not model.components and len(findings) == 1:
-        (only,) = findings
-        line = ": ".join(filter(None, (model.name, only.place, only.message)))
-        return draw(style, hanging("", "bold red", line, style), *_fix_lines(only.fix, style))
-    told = [each for each in findings if each.fix and _is_told(each)]
-    ways = [line for each in told for line in _fix_lines(_say_way_out(each, is_whole=has_way_out(model)), style)]
+    told = next((each for each in findings if each.in_headline and _is_stated(each)), None)
+    fix = told.fix if told else ""
+    if told and fix and told.place not in model.headline:
+        fix = f"{fix} ({told.place})"
     blocks = [
-        draw(style, hanging("", "bold red", model.headline, style), *ways),
+        draw(style, hanging("", "bold red", model.headline, style), *_fix_lines(fix, style)),
         _draw_components(model, style) if model.components else "",
-        "" if _is_change_told(model, style) else draw(style, *_base_lines(model, style)),
-        draw(style, *_finding_lines([each for each in findings if each not in told], style)),
+        draw(style, *_base_lines(model, style)),
+        draw(style, *_finding_lines([each for each in findings if each is not told], style)),
         draw(style, *_choice_lines(model, style)),
     ]
     return "\n\n".join(filter(None, blocks))
 
 
+def _is_stated(finding: FindingRow) -> bool:
+    """Return whether a headline states the whole finding and its place: in words, or by the numbers of a limit."""
+    is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
+    return not is_sum and bool(finding.fix or finding.limit is None)
+
+
 def _fix_lines(fix: str, style: Style) -> list[RenderableType]:
     return [hanging("  → ", "cyan", fix, style)] if fix else []
-
-
-def _is_told(finding: FindingRow) -> bool:
-    """Return whether the headline states the finding, in words or by the numbers of a limit."""
-    is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
-    return finding.in_headline and not is_sum
-
-
-def _is_change_told(model: ModelReport, style: Style) -> bool:
-    """Return whether the headline and the table show the whole change: one key explains all of it."""
-    base = model.base
-    if base is None or style.verbosity > 0 or not model.components or base.said or base.tensors:
-        return False
-    return [row.total for row in base.changes] == [model.base_delta]
-
-
-def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
-    """Return the fix of a finding, with the place of a limit; ``""`` if the headline, which ``is_whole``, has it."""
-    if finding.limit is not None:
-        return f"{finding.fix} ({finding.place})" if finding.place else finding.fix
-    return "" if is_whole and finding.kind != "off-closed-form" else finding.fix
 
 
 def draw_model(model: ModelReport, style: Style) -> str:
@@ -135,15 +115,14 @@ def draw_comparison(model: ModelReport, style: Style) -> str:
 
 
 def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
-    """Draw the base of the run if there is something to report."""
+    """Draw the base of the run if there is something to report, but not the removed models that fail the run."""
     lines: list[RenderableType] = []
     is_counted = all(model.parameter_count is not None for model in models)
     if not (base.problem or base.removed or any(model.differs_from_base for model in models)) and is_counted:
         revision = sentences.name_revision(base.revision, base.commit)
         lines.append(hanging("", "dim", f"against {revision}: no count changed", style))
-    if missing := base.problem or listed(base.not_compared, MOST_NAMED):
-        lines.append(hanging("! ", "yellow", f"not compared with {base.revision}: {missing}", style))
-    lines += [hanging("- ", "yellow", line, style) for line in sentences.list_removed(base, failed=False)]
+    found = (each for each in sentences.list_problems(base) if each[0] != "error")
+    lines += [hanging(f"{sentences.MARKS[severity]} ", "yellow", said, style) for severity, said in found]
     return draw(style, *lines)
 
 
@@ -168,22 +147,21 @@ def _can_be_accepted(model: ModelReport) -> bool:
 def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
     lines: list[RenderableType] = []
     for finding in findings[:MOST_SENTENCES]:
-        mark, colour = _MARKS[finding.severity]
-        place = f" ({finding.place})" if finding.place else ""
-        lines.append(hanging(f"{mark} ", colour, f"{prefix}{finding.message}{place}", style))
-        lines += _fix_lines(finding.fix, style)
+        mark, place = sentences.MARKS[finding.severity], f" ({finding.place})" if finding.place else ""
+        said = f"{prefix}{finding.message}{place}"
+        lines += [hanging(f"{mark} ", _COLOURS[finding.severity], said, style), *_fix_lines(finding.fix, style)]
     rest = sentences.count_rest(len(findings), MOST_SENTENCES, "finding")
     return [*lines, *(hanging("", "dim", f"{prefix}{each}", style) for each in rest)]
 
 
 def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
     """Draw sizes that would fit, and the costs of next changes, for ``-v``."""
-    said = sentences.describe_choices(model.choices) if model.choices and style.verbosity > 0 else ()
-    return [hanging("→ ", "cyan", text, style) for text in said]
+    said = sentences.describe_choices(model.choices) if style.verbosity > 0 else {}
+    return [hanging("→ ", "cyan", f"{title}: {'; or '.join(lines)}", style) for title, lines in said.items()]
 
 
 def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[RenderableType]:
-    lines = [] if model.is_unchanged else sentences.compare_with_base(model)  # the run says that nothing changed
+    lines = sentences.compare_with_base(model)
     head = [hanging("→ ", "cyan", f"{prefix}{each}", style) for each in lines[:1]]
     return [*head, *(hanging("    ", "", each, style) for each in lines[1:])]
 
@@ -198,10 +176,8 @@ def draw_overview(models: Sequence[ModelReport], style: Style) -> str:
     rows = [model for model in models if not is_short or model.verdict != "passed"]
     parts = []
     if rows:
-        columns = {"": "left", "model": "name", "architecture": "left"}
-        columns |= dict.fromkeys(("parameters", "budget", "left"), "right")
-        dropped_first = ("architecture", "left", "budget")
-        parts.append(draw_table(columns, map(_overview_line, rows), dropped_first, style, gap=2))
+        dropped_first = ("architecture", "vs base", "left", "budget")
+        parts.append(draw_table(map(_draw_model, rows), (MODEL, "architecture"), dropped_first, style))
     if is_short:
         rooms = [(row.room_left, model.name) for model in passed if (row := model.total_row) and row.max is not None]
         tightest = f"; the least room is that of {min(rooms)[1]} ({compact_left(min(rooms)[0] or 0)})" if rooms else ""
@@ -212,27 +188,17 @@ def draw_overview(models: Sequence[ModelReport], style: Style) -> str:
     return "\n".join(parts)
 
 
-def _overview_line(model: ModelReport) -> Line:
-    whole, left = model.total_row, model.room_left
-    cells = {
-        "": _MARKS[model.verdict][0],
-        "model": model.name,
-        "architecture": model.architecture,
-        "parameters": "not counted" if whole is None else exact(whole.known_count or 0),
-        "budget": model.limited_by if whole or model.report_only else "",
-        "left": "" if left is None else compact_left(left),
-    }
+def _draw_model(model: ModelReport) -> Line:
+    cells = {MODEL: f"{sentences.MARKS[model.verdict]}  {model.name}", **sentences.show_model(model)}
     return Line(cells, dict.fromkeys(cells, "red") if model.verdict == "failed" else {})
 
 
 # the table of one model's components
 
-COMPONENT = "  component"
-COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
-ALIGNED = {**dict.fromkeys(COLUMNS, "right"), COMPONENT: "name", "": "left"}
-DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base", "vs formula")
+MODEL, COMPONENT, BAR_OF_USE = "   model", "  component", ""
+DROPPED_FIRST = (BAR_OF_USE, "share", "closed form", "used", "left", "budget", "vs base", "vs formula")
 NAME, TENSOR = 24, 40  # the widths to which names are shortened before columns are dropped; ``-vv`` shows tensors
-MOST_LINES = 200  # the most lines of a table; a model whose layers all differ has thousands
+MOST_LINES = 200  # the most components in a table
 BAR = 9  # the width of a full bar, in cells of the terminal
 
 
@@ -240,98 +206,51 @@ def _draw_components(model: ModelReport, style: Style) -> str:
     """Draw the title of a model, its table, and the sentences below it."""
     from rich.text import Text
 
-    def is_shown(row: Component) -> bool:
-        return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
-
-    rows = model.components if style.verbosity > 0 else [row for row in model.chosen_rows if is_shown(row)]
-    every = [line for row in rows for line in _component_lines(row, model, style)]
-    every += [_line_of(row, row.name) for row in model.limited_measures]  # under the total
-    lines = every if len(every) <= MOST_LINES else [*every[: MOST_LINES - 1], every[-1]]
-    columns = dict(ALIGNED)
-    if style.verbosity < 1 and any(line.cells["actual"] for line in lines):  # shown only if nothing is built
-        del columns["closed form"]
+    is_full = style.verbosity > 0
+    rows = model.list_rows(MOST_LINES, is_full=is_full)
+    lines = []
+    for row in rows:
+        times = f" ×{row.layers}" if row.layers > 1 else ""
+        indent = "  " * row.name.count(".")
+        cells = sentences.show_row(row, model.total_row, is_full=is_full)
+        lines.append(_draw_row(row, f"{indent}{row.name.rpartition('.')[2]}{times}", cells))
+        tensors = [each for each in model.tensors if each.component == row.name] if style.verbosity > 1 else []
+        lines += [_draw_tensor(each, row, f"{indent}    ", cells) for each in tensors[:MOST_LINES]]
+    measures = model.limited_measures
+    lines += [_draw_row(row, row.name, sentences.show_row(row, None, is_full=is_full)) for row in measures]
     name = TENSOR if style.verbosity > 1 else NAME
-    table = draw_table(columns, lines, DROPPED_FIRST, style, name=name, is_ruled=True)
+    table = draw_table(lines, (COMPONENT, BAR_OF_USE), DROPPED_FIRST, style, name=name, is_ruled=True)
     title = Text(model.architecture, style="bold").append(f"  {model.config}  " if model.config else "  ", style="cyan")
     title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
-    said = [hanging("  ", "dim", f"({each})", style) for each in _describe_table(model, style) if each]
-    if cut := len(every) - len(lines):
-        said.append(hanging("  ", "dim", f"({exact(cut)} lines above the total are only in the JSON report)", style))
-    return "\n".join(filter(None, [draw(style, title), table, draw(style, *said)]))
+    said = [f"({each})" for each in sentences.describe_table(model, is_full=is_full)]
+    said += sentences.count_rest(len(model.components), len(rows), "component") if is_full else []
+    below = draw(style, *(hanging("  ", "dim", each, style) for each in said))
+    return "\n".join(filter(None, [draw(style, title), table, below]))
 
 
-def _describe_table(model: ModelReport, style: Style) -> Iterator[str]:
-    """Yield sentences under the table: on measures, trainable parameters and the checkpoint.
-
-    With ``-v``, also the share of the embeddings, and totals that count tied tensors and shared layers more than once.
-    """
-    stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
-    if style.verbosity > 0:
-        yield sentences.describe_embedding(model)
-        totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
-        if unrolled not in {None, stored} and count == model.totals.expected:
-            totals.append(f"with shared layers unrolled {exact(unrolled or 0)}")
-        yield "; ".join(totals)
-    yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
-    yield from map(sentences.describe_parts, model.limited_measures)
-    yield from sentences.describe_rest(model)
-    if not model.built and not (model.base and model.verdict == "failed"):  # which the headline says
-        yield f"not built: the {model.counted_by} gives these counts"
-
-
-def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterator[Line]:
-    depth = row.name.count(".")
-    times = f" ×{row.layers}" if row.layers > 1 else ""
-    label = f"{'  ' * depth}{row.name.rpartition('.')[2]}{times}"
-    yield _line_of(row, label, sentences.share_of_total(row, model))
-    indent, empty = "  " * (depth + 2), dict.fromkeys(COLUMNS, "")
-    if row.form_delta:  # only the finding shows a long formula
-        formula = row.formula if row.formula and len(row.formula) <= NAME else "closed form"
-        below = {COMPONENT: powers(f"{indent}{formula}", style), "actual": exact(row.expected or 0)}
-        yield Line({**empty, **below, "vs formula": "expected"}, dict.fromkeys(COLUMNS, "dim"))
-    if style.verbosity > 1:
-        yield from (_tensor_line(each, row, indent) for each in model.tensors if each.component == row.name)
-
-
-def _line_of(row: Component | Measure, label: str, share: str = "") -> Line:
-    left, count, most = row.room_left, row.known_count or 0, row.max
-    bar = ""  # the used share of the limit, rounded down to eighths of a cell
-    if most is not None:
+def _draw_row(row: Component | Measure, label: str, cells: dict[str, str]) -> Line:
+    bar, count, most = "", row.known_count or 0, row.max
+    if most is not None:  # the used share of the limit, rounded down to eighths of a cell
         eighths = min(8 * BAR * count // most, 8 * BAR) if most else 8 * BAR if count else 0
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip() + ("▶" if count > most else "")
-    cells = {
-        COMPONENT: f"{'✗ ' if row.failed else '  '}{label}",
-        "closed form": "" if row.expected is None else exact(row.expected),
-        "actual": "" if row.actual is None else exact(row.actual),
-        "share": share,
-        "vs formula": "" if row.form_delta is None else sentences.show_difference(row.form_delta),
-        "vs base": "" if row.base is None else sentences.show_difference(row.base_delta),
-        "budget": row.limit or "",
-        "left": "" if left is None else compact_left(left, unit_of(row.name)),
-        "used": "" if most is None else percent_used(count, most),
-        "": bar,
-    }
+    wrong = sentences.find_wrong(row)
     colours = {column: "dim" for column, cell in cells.items() if cell == "="}
-    if row.failed:
-        colours = {**dict.fromkeys((COMPONENT, "actual", "vs formula"), "bold red"), **colours}
-    if left is not None:
-        colours |= dict.fromkeys(("left", "used", ""), "red" if left < 0 else "green")
-    return Line(cells, colours)
+    colours |= dict.fromkeys(("left", "used", BAR_OF_USE), "red" if "left" in wrong else "green")
+    colours |= dict.fromkeys(wrong - {"left", "used"}, "bold red")
+    colours[COMPONENT] = colours.pop("name", "")
+    return Line({COMPONENT: f"{'✗ ' if row.failed else '  '}{label}", **cells, BAR_OF_USE: bar}, colours)
 
 
-def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> Line:
+def _draw_tensor(tensor: FoldedTensor, row: Component, indent: str, of_row: dict[str, str]) -> Line:
     times = f" ×{tensor.layers}" if tensor.layers > 1 else ""
     frozen = "" if tensor.trainable else " frozen"
-    tail = tensor.name.rpartition(".*.")[2] if ".*." in tensor.name else tensor.name
     actual, expected = tensor.actual, tensor.expected
-    cells = {
-        **dict.fromkeys(COLUMNS, ""),
-        COMPONENT: f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}",
-        "closed form": "" if expected is None else exact(expected),
-    }
-    is_compared = row.actual is not None and row.expected is not None
+    tail = tensor.name.rpartition(".*.")[2] if ".*." in tensor.name else tensor.name
+    cells = {COMPONENT: f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}"}
+    cells |= {**dict.fromkeys([*of_row, BAR_OF_USE], ""), "closed form": sentences.show_count(expected)}
     if row.actual is not None:
         cells["actual"] = "missing" if actual is None else "tied" if tensor.tied_to else exact(actual)
+    is_compared = row.actual is not None and row.expected is not None
     if is_compared:
         cells["vs formula"] = "=" if actual == expected else "not expected" if expected is None else "missing"
-    return Line(cells, dict.fromkeys(COLUMNS, "bold red" if is_compared and actual != expected else "dim"))
+    return Line(cells, dict.fromkeys(cells, "bold red" if is_compared and actual != expected else "dim"))

@@ -121,8 +121,6 @@ class Review(Struct, frozen=True, dict=True):
         if self.held and self.verdict == "passed":
             how = f" by {'its lock' if self.actual else 'the closed form'}, not built" if self.unbuilt else ""
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
-        if self.verdict == "uncounted":
-            return f"{self.name}: {next(each.message for each in self.findings if each.kind == 'build-failed')}"
         return f"{self.name}: {self.describe_failure()}"
 
     @property
@@ -137,9 +135,9 @@ class Review(Struct, frozen=True, dict=True):
         return min(self.errors, key=rank, default=None)
 
     def describe_failure(self, *, with_fix: bool = True) -> str:
-        """Return the most urgent error, and the number of others."""
+        """Return the most urgent error, and the number of others; without an error, why nothing counts the model."""
         if (worst := self.worst_error) is None:
-            return "was not built"
+            return next((each.message for each in self.findings if each.kind == "build-failed"), "was not built")
         rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
         actual, limit, expected = worst.actual, worst.limit, worst.expected
         is_off = worst.kind == "off-closed-form"

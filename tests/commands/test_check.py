@@ -96,7 +96,7 @@ def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: P
     out = io.StringIO()
     assert check(Path(), Helper(), out=out) == FOUND
     assert re.search(r"lost: pyproject\.toml:\d+: lost\.json: there is no such file", out.getvalue())
-    line = "2 of 3 models failed: bursts, lost (worst: bursts, head 1 over 2,548)"
+    line = "2 of 3 models failed: bursts, lost; worst: lost, config-invalid"
     assert out.getvalue().endswith(f"3 configured, 3 checked, 2 failed\n{line}\n")
 
 

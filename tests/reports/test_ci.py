@@ -28,7 +28,7 @@ BURSTS = (
 )
 
 
-LINE = "::notice title=bertsize::1 of 2 models failed: bursts (head 1 over 2,548)"
+LINE = "::notice title=bertsize::1 of 2 models failed: bursts; head 2,549, limit 2,548 (+1)"
 """Two models of 59,549 parameters; not compared with a base."""
 
 
@@ -69,10 +69,10 @@ def commands(report: RunReport, folder: str = "") -> list[str]:
 def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
     told = list_commands(run(failing(), complete=False, not_checked=["a"]), "")
     assert told[0].startswith(
-        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder (off-closed-form)"
+        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder; off-closed-form"
     )
     assert [command.split()[0] for command in told] == ["::notice", *["::error"] * 5, "::warning"]
-    assert told[1] == "::error title=bertsize::NOT CHECKED: a"
+    assert told[1].startswith("::error title=bertsize::NOT CHECKED: a; ")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_run_on_github_tells_each_error_once_and_puts_its_page_once_behind_wha
     assert annotations_in(result.outlines) == [LINE, BURSTS]
     before, page = summary.read_text("utf-8").split(MARK)
     assert before == "# Lint\nall well\n\n"
-    assert "## ❌ 1 of 2 models failed: bursts (head 1 over 2,548)" in page
+    assert "## ❌ 1 of 2 models failed: bursts; head 2,549, limit 2,548 (+1)" in page
     assert page.count("### ❌ bursts: head 2,549, limit 2,548 (+1)\n") == 1
     assert "$`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$" in page
 

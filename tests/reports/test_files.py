@@ -133,7 +133,11 @@ def test_the_report_of_a_run(project: Project) -> None:
     assert list(report)[-1] == "complete"
     assert set(report["versions"]) == {"pytest_bertsize", "transformers", "torch", "python"}
     assert of(report, "schema mode base commit") == [1, "full", None, None]
-    assert of(report, "headline news changed") == ["1 of 2 models failed: bursts (head 1 over 2,548)", "", True]
+    assert of(report, "headline news changed") == [
+        "1 of 2 models failed: bursts; head 2,549, limit 2,548 (+1)",
+        "",
+        True,
+    ]
     assert of(report, "configured checked failed not_checked complete") == [2, 2, 1, [], True]
     table = tomli.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["bertsize"]
     assert report["table_sha256"] == hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()

@@ -12,8 +12,8 @@ from pytest_bertsize.reports.sentences import (
     compare_with_base,
     describe_change,
     describe_choices,
-    describe_rest,
-    list_removed,
+    describe_table,
+    list_problems,
     name_revision,
 )
 from tests.support.run_reports import change, compared, free_key, gone, passing
@@ -23,10 +23,13 @@ TOTAL = 109_514_298
 
 
 def head(count: int | None = TOTAL, **more: Any) -> str:
-    """The first sentence of a model that has so many parameters now."""
+    """The first sentence of a changed model that has so many parameters now."""
     model = passing()
     assert model.base
-    model.totals.actual, model.base = count, replace(model.base, revision="origin/main", commit=COMMIT, **more)
+    model.totals.actual, model.base = (
+        count,
+        replace(model.base, **{"revision": "origin/main", "commit": COMMIT, "said": ["new"], **more}),
+    )
     return compare_with_base(model)[0]
 
 
@@ -47,6 +50,10 @@ def test_both_totals_their_difference_and_what_came_and_went(grown: int, shrunk:
 
 def test_without_a_count_on_one_side_only_the_base_is_named() -> None:
     assert head(total=None) == head(None) == "against origin/main (1a2b3c4d5e)"
+    model = passing()
+    assert compare_with_base(model) == []  # unchanged
+    model.totals.actual = None
+    assert compare_with_base(model) == []  # not compared, and no more is known
 
 
 @pytest.mark.parametrize(
@@ -91,13 +98,16 @@ def test_a_changed_key_says_what_it_moved_and_where(
 
 def test_what_would_fit_and_what_the_next_change_would_cost() -> None:
     fits = [Fit(change=f"{key} 13 → 12", overrides={key: 12}, total=1_000) for key in ("depth", "width")]
-    costs = [Cost(what="one more layer", change="", total=7_000), Cost(what="tie it", change="", total=-769)]
-    choices = Choices(fits=fits, costs=costs)
-    assert [*describe_choices(choices)] == [
-        "would fit: depth 13 → 12 (1,000); or width 13 → 12 (1,000)",
-        "the next change: one more layer +7,000, tie it -769",
-    ]
-    assert [*describe_choices(Choices(fits=[], costs=[]))] == []
+    costs = [Cost(what="one more layer", change="layers 1 → 2", total=7_000)]
+    costs.append(Cost(what="tie it", change="ties", total=-769))
+    assert describe_choices(Choices(fits=fits, costs=costs)) == {
+        "would fit": ["depth 13 → 12 (1,000)", "width 13 → 12 (1,000)"],
+        "the next change": ["one more layer (layers 1 → 2) +7,000", "tie it (ties) -769"],
+    }
+    assert describe_choices(Choices(fits=[], costs=costs[:0])) == describe_choices(None) == {}
+
+
+ASKED = 'if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] lost = "…"'
 
 
 def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:
@@ -108,12 +118,15 @@ def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:
         gone("counted", 1_000, config=""),
         gone("nothing", config="", reason="ADR-1"),
     ]
-    assert list(list_removed(compared(removed=[*removed, gone("lost", failed=True)]), failed=False)) == [
-        "removed: main declares old (old.json, 1,000 parameters under a limit of 110M)",
-        "removed: main declares bare (bare.json)",
-        "removed: main declares own (under a limit of 110M)",
-        "removed: main declares counted (1,000 parameters)",
-        "removed: main declares nothing; its reason: ADR-1",
+    lost = gone("lost", 1, failed=True)
+    assert list(list_problems(compared(removed=[*removed, lost], not_compared=["a", "b"]))) == [
+        ("error", f"removed: main declares lost (lost.json, 1 parameters), and this table does not; {ASKED}"),
+        ("note", "removed: main declares old (old.json, 1,000 parameters under a limit of 110M)"),
+        ("note", "removed: main declares bare (bare.json)"),
+        ("note", "removed: main declares own (under a limit of 110M)"),
+        ("note", "removed: main declares counted (1,000 parameters)"),
+        ("note", "removed: main declares nothing; its reason: ADR-1"),
+        ("warning", "not compared with main: a, b"),
     ]
 
 
@@ -126,4 +139,4 @@ def test_a_changed_key_that_moved_nothing_is_a_difference_from_the_base() -> Non
 def test_what_trains_has_the_share_that_the_table_has() -> None:
     model = passing()
     model.totals.trainable, model.totals.actual = 1_184_261, 125_833_738  # 0.94 %
-    assert [*describe_rest(model)] == ["1,184,261 of 125,833,738 parameters train (0.9%)"]
+    assert [*describe_table(model, is_full=False)] == ["1,184,261 of 125,833,738 parameters train (0.9%)"]

@@ -331,11 +331,11 @@ SUM = {"kind": "off-closed-form", "actual": 9, "expected": 7}
     ("more", "base", "below"),
     [
         ({"actual": 9, "limit": 7}, False, ["  → write 9 (pyproject.toml:11)"]),
-        ({}, False, []),
-        ({}, True, ["  → write 9"]),
+        ({}, False, ["  → write 9 (pyproject.toml:11)"]),
+        ({}, True, ["  → write 9 (pyproject.toml:11)"]),
         (SUM, False, ["✗ the total (pyproject.toml:11)", "  → write 9"]),
     ],
-    ids=["numbers", "words and way out", "words", "a sum"],
+    ids=["numbers", "words", "with a base", "a sum"],
 )
 def test_what_the_headline_names_is_not_said_again(more: dict[str, Any], *, base: bool, below: list[str]) -> None:
     named = replace(finding("the total", "write 9", kind="build-failed"), in_headline=True, **more)

@@ -144,10 +144,7 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
     grown, shrunk = sum(each for each in deltas if each > 0), -sum(each for each in deltas if each < 0)
     counted = {"total": former.total, "grown": grown, "shrunk": shrunk, "revision": revision}
     model.base = base_of(config=model.config, **{**counted, **more})
-    told = model.headline
-    model.headline = headline.describe_model(model, told, told.partition(": ")[2])
-    for each in model.findings:
-        each.in_headline = each.in_headline and headline.names_error(model)
+    model.headline = headline.describe_model(model, model.headline.partition(": ")[2])
     return model
 
 
@@ -239,7 +236,7 @@ def free_key() -> ModelReport:
 def new(name: str = "fresh") -> ModelReport:
     model = reported(bert(12, 512, tied=True), name=name, total="120M")
     model.base = base_of(is_new=True, config=None, said=[f"new: main declares no model {name}"])
-    model.headline = headline.describe_model(model, model.headline, "")
+    model.headline = headline.describe_model(model, "")
     return model
 
 

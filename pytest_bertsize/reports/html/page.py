@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
-from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.report import Component, ModelReport, RunReport, urgent_rows
-from pytest_bertsize.reports.sentences import NOTHING, show_difference, show_percent
-from pytest_bertsize.wording import exact, plural, printable, signed
+from pytest_bertsize.reports.report import Component, ModelReport, Row, RunReport
+from pytest_bertsize.wording import exact, printable, signed
 
 LONGEST = 1_500  # the most characters of one text that is inserted in the page
-BOUNDS = {"rows": 60, "findings": 24, "changes": 30, "layers": 24, "tensors": 12, "models": 100}
-"""The most entries that are shown: ``tensors`` in a layer, ``models`` in a list of names, the others for a model."""
+BOUNDS = {"rows": 60, "findings": 24, "layers": 100, "models": 100}
+"""The most entries that are shown: ``models`` in a list of lines of a run, the others for a model."""
 
 
 def render_page(report: RunReport) -> str:
     """Return the page of a run. It counts the entries that it leaves out; the JSON report has all."""
-    template = load_templates().get_template("page.html.jinja")
     models = sorted(report.models, key=lambda model: model.verdict == "passed")
-    return template.render(
-        report=report,
-        bounds=BOUNDS,
-        work_tree=sentences.is_of_work_tree(report),
-        alone=report.only_model is not None,
-        models=[(f"model-{index}", model, _view_model(model)) for index, model in enumerate(models, 1)],
-        stand_ins=sentences.name_stand_ins(models),
-        unchanged=bool(models) and all(model.is_unchanged for model in models),
+    return (
+        load_templates()
+        .get_template("page.html.jinja")
+        .render(
+            report=report,
+            bounds=BOUNDS,
+            say=sentences,
+            alone=report.only_model is not None,
+            models=[(f"model-{index}", model) for index, model in enumerate(models, 1)],
+            figures=_list_figures,
+            parts=_list_parts,
+            bars=find_bars,
+        )
     )
 
 
@@ -49,22 +51,57 @@ def load_templates() -> Environment:
         finalize=lambda value: printable(value, LONGEST) if type(value) is str else value,  # not our markup
     )
     found.filters |= {
-        "exact": _show_count,
+        "exact": exact,
         "behind_name": lambda model: model.headline.removeprefix(f"{model.name}: "),
         "break_behind": lambda name, sign: Markup(f"{sign}<wbr>").join(printable(name, LONGEST).split(sign)),  # noqa: S704
-        "signed": show_difference,
-        "percent": show_percent,
-        "size": _show_bytes,
+        "css": _name_classes,
+        "head": lambda column: (column.capitalize(), _name_classes(column)),
         "short": lambda commit: commit[: sentences.SHORT],
-        "plural": plural,
         "rest": lambda entries, most, what: sentences.count_rest(len(entries), most, what),
-        "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
-        "where": lambda components: sentences.name_moved(components, 4),
-        "cause": sentences.name_change,
-        "former": sentences.describe_former,
-        "reason": sentences.describe_reason,
     }
     return found
+
+
+def _name_classes(column: str) -> str:
+    """Return the CSS classes of a column; narrow screens hide some columns."""
+    return column if column == "formula" else f"n {column.replace(' ', '-')}"
+
+
+# one model
+
+
+class Figure(NamedTuple):
+    """A number at the top of a model's section, with what is said below it."""
+
+    name: str
+    value: str
+    detail: str = ""
+    is_bad: bool = False
+
+
+def _list_figures(model: ModelReport) -> Iterator[Figure]:
+    count, base, left = model.parameter_count, model.base, model.room_left
+    if count is None:
+        count = model.totals.expected
+    if count is None:
+        return
+    detail = "" if model.totals.actual is not None and model.built else f"by the {model.counted_by}, not built"
+    if base and model.base_delta and base.total:
+        share = sentences.show_percent(model.base_delta, base.total)
+        detail = f"{signed(model.base_delta)} against {base.revision} ({share}){detail and f', {detail}'}"
+    yield Figure("Parameters", exact(count), detail)
+    room = "" if left is None else f"{exact(abs(left))} {'left' if left >= 0 else 'beyond it'}"
+    yield Figure("Budget", model.limited_by, room, is_bad=(left or 0) < 0)
+    yield Figure("Weights in fp32", _show_bytes(4 * count), f"{_show_bytes(2 * count)} in bf16")
+    deltas = {row.form_delta for row in model.components} - {None}
+    off = model.total_row.form_delta if model.total_row else None
+    differs = deltas > {0} or "off-closed-form" in {each.kind for each in model.findings}
+    if not deltas:
+        why = "it was not built" if model.closed_form and not model.built else "the budget alone is"
+        yield Figure("Closed form", "not compared", why)
+    else:
+        value = signed(off) if off else "other tensors" if differs else "matches"
+        yield Figure("Closed form", value, "" if differs else "tensor by tensor", is_bad=differs)
 
 
 def _show_bytes(count: int) -> str:
@@ -77,81 +114,29 @@ def _show_bytes(count: int) -> str:
     return f"{rounded:,} {unit}".replace(".0 ", " ")
 
 
-# one model
+class Part(NamedTuple):
+    """A row of the table of components, with its label below its parent's, and the columns in which it is wrong."""
+
+    row: Row
+    label: str
+    depth: int
+    times: int
+    cells: dict[str, str]
+    wrong: set[str]
 
 
-class Column(NamedTuple):
-    """A column of the table of components."""
-
-    head: str
-    style: str
-    """The CSS classes of the column's cells."""
-    show: Callable[[Component], str]
-    is_bad: Callable[[Component], bool] = lambda _: False
-
-
-def _view_model(model: ModelReport) -> dict[str, Any]:
-    """Return what a model's section has beside its report."""
-    base = model.base
-    shown = urgent_rows([row for row in model.components if row.name != TRAINABLE or row.limit], BOUNDS["rows"])
-    names = {row.name for row in shown}
-    lines = []
-    for row in shown:  # each with its label, below its parent if that is shown
+def _list_parts(model: ModelReport) -> list[Part]:
+    """Return the rows of the table of components, the measures last."""
+    rows: list[Row] = [*model.list_rows(BOUNDS["rows"], is_full=True), *model.limited_measures]
+    names, parts = {row.name for row in rows}, []
+    for row in rows:
         parent, _, last = row.name.rpartition(".")
-        lines.append((row, last, row.name.count(".")) if parent in names else (row, row.name, 0))
-    sides = {
-        **({"base": base.revision} if base and base.total is not None else {}),
-        **({"expected": "Closed form"} if model.closed_form else {}),
-    }
-    if model.totals.actual is not None:
-        sides["actual"] = "this branch" if base else "Built" if model.built else "Lock"
-    return {
-        "changes": sentences.list_changes(base) if base else [],
-        "measures": sentences.name_changed_measures(model.measures),
-        "beside": [
-            *filter(None, [sentences.describe_embedding(model)]),
-            *sentences.describe_measures(model),
-            *sentences.describe_rest(model),
-        ],
-        "bars": find_bars(model),
-        "differs": any(row.form_delta for row in model.components),
-        "columns": [*_list_columns(model)],
-        "lines": lines,
-        "sides": sides,
-        "heads": [(name, "n") for name in sides.values()],
-    }
-
-
-def _list_columns(model: ModelReport) -> Iterator[Column]:
-    """Yield the columns that are not empty; narrow screens hide those with certain CSS classes."""
-    rows, base = model.components, model.base
-    has_changed = any(row.base_delta for row in rows)
-    now = "Closed form's count" if model.totals.actual is None else "this branch" if base else "Parameters"
-    if any(row.formula for row in rows):
-        yield Column("Closed form", "formula", lambda row: row.formula or "")
-    if has_changed:
-        yield Column(base.revision if base else "Base", "n count base", lambda row: _show_count(row.base))
-    yield Column(now, "n count", lambda row: _show_count(row.known_count))
-    yield Column("Share", "n share", lambda row: sentences.share_of_total(row, model))
-    if has_changed:
-        yield Column("Change", "n count", lambda row: signed(row.base_delta) if row.base_delta else "")
-    if any(row.limit for row in rows):
-        # the limit is bad if a row fails although its count is within the limit and matches the closed form
-        raised = {row.name for row in rows if row.failed and not row.form_delta and (row.room_left or 0) >= 0}
-        over = {row.name for row in rows if (row.room_left or 0) < 0}
-        yield Column("Budget", "n budget", lambda row: row.limit or "", lambda row: row.name in raised)
-        yield Column("Left", "n", lambda row: _show_room(row.room_left), lambda row: row.name in over)
-    if any(row.form_delta for row in rows):
-        off = Column("Off formula", "n off", lambda row: signed(row.form_delta) if row.form_delta else "")
-        yield off._replace(is_bad=lambda row: bool(row.form_delta))
-
-
-def _show_room(left: int | None) -> str:
-    return "" if left is None else compact_left(left)
-
-
-def _show_count(count: int | None) -> str:
-    return NOTHING if count is None else exact(count)
+        label, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
+        of_component = {"formula": row.formula or ""} if isinstance(row, Component) else {"formula": ""}
+        cells = of_component | sentences.show_row(row, model.total_row if isinstance(row, Component) else None)
+        times = row.layers if isinstance(row, Component) else 1
+        parts.append(Part(row, label, depth, times, cells, sentences.find_wrong(row)))
+    return parts
 
 
 # bars: two models on one scale; an excess extends past the line of the budget
@@ -166,7 +151,6 @@ class Cell(NamedTuple):
     name: str
     start: int
     size: int
-    label: str
     colour: int
     added: bool = False
 
@@ -178,7 +162,6 @@ class Bar(NamedTuple):
     total: int
     above: list[Cell]
     below: list[Cell]
-    spoken: str
 
 
 class Bars(NamedTuple):
@@ -187,18 +170,11 @@ class Bars(NamedTuple):
     scale: int
     sides: list[Bar]
     limit: int | None
-    """The limit of the total, or ``None``."""
-    beyond: bool
-    """True if the limit is off the scale."""
-    limit_text: str
+    """The limit of the total; ``None`` without one, or if it is so large that the bars would be small beside it."""
 
     def share(self, count: int) -> str:
         """Return a count as a percentage of the whole width."""
         return f"{100 * count / self.scale:.4f}"
-
-    @property
-    def added(self) -> bool:
-        return any(cell.added for side in self.sides for cell in side.below)
 
 
 def find_bars(model: ModelReport) -> Bars | None:
@@ -211,44 +187,30 @@ def find_bars(model: ModelReport) -> Bars | None:
     sides, before = [], None
     if base and base.total is not None and not model.is_unchanged:
         before = {**{row.name: row.base or 0 for row in rows}, TOTAL: base.total}
-        sides.append(_find_bar(base.revision, before, None, whole.max))
-    sides.append(_find_bar("this branch", now, before, whole.max))
+        sides.append(_find_bar(base.revision, before, None))
+    sides.append(_find_bar("this branch", now, before))
     larger = max(side.total for side in sides)
-    beyond = whole.max is not None and whole.max > 4 * larger  # off the scale, so that the bars stay visible
-    scale = larger if whole.max is None or beyond else max(larger, whole.max)
-    written = whole.limit or "" if whole.min in {None, whole.max} else exact(whole.max or 0)
-    return Bars(scale + scale // 50, sides, whole.max, beyond, written)
+    limit = None if whole.max is None or whole.max > 4 * larger else whole.max
+    scale = max(larger, limit or 0)
+    return Bars(scale + scale // 50, sides, limit)
 
 
-def _find_bar(label: str, counts: Mapping[str, int], before: Mapping[str, int] | None, limit: int | None) -> Bar:
+def _find_bar(label: str, counts: Mapping[str, int], before: Mapping[str, int] | None) -> Bar:
     """Return a bar. Below, a cell for each part of a component stands before one for the part's growth ``before``."""
     above: list[Cell] = []
     below: list[Cell] = []
-    spoken = []
-    wholes = _find_parts(counts, "")
+    wholes, end = _find_parts(counts, ""), 0
     for name, count in wholes.items():
-        start = sum(cell.size for cell in above)
-        parts, colour = _find_parts(counts, name), colour_of(name, [*wholes])
-        inner = ", ".join(f"{part.rpartition('.')[2]} {exact(size)}" for part, size in parts.items())
-        spoken.append(f"{name} {exact(count)}{f' (of it {inner})' if inner else ''}")
-        above.append(Cell(name, start, count, exact(count), colour))
+        colour, start = colour_of(name, [*wholes]), end
+        above.append(Cell(name, start, count, colour))
+        end += count
         former = None if before is None else {**before, **_find_parts(before, ""), **_find_parts(before, name)}
-        for part, size in (parts or {name: count}).items():
+        for part, size in (_find_parts(counts, name) or {name: count}).items():
             kept = size if former is None else min(size, former.get(part, 0))
-            last = "" if part == name else part.rpartition(".")[2]
-            grown = f"+{exact(size - kept)}"
-            words = (last, grown) if 2 * kept >= size else ("", f"{last} {grown}".strip())
-            cells = (
-                Cell(part, start, kept, words[0], colour),
-                Cell(part, start + kept, size - kept, words[1], colour, added=True),
-            )
+            cells = (Cell(part, start, kept, colour), Cell(part, start + kept, size - kept, colour, added=True))
             below += [cell for cell in cells if cell.size]
             start += size
-    over = counts[TOTAL] - (limit or 0)
-    side = f", {exact(abs(over))} {'over' if over > 0 else 'below'} the budget of"
-    budget = "" if limit is None else f"{side} {exact(limit)}"
-    text = f"{label}: {exact(counts[TOTAL])} parameters{budget}. {'; '.join(spoken)}"
-    return Bar(label, counts[TOTAL], above, below, text)
+    return Bar(label, counts[TOTAL], above, below)
 
 
 def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
