@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -34,18 +35,12 @@ def _copy(kind: type[T], source: object, **given: Any) -> T:
 def report_model(review: Review) -> report.ModelReport:
     """Return the report of one review, which every view reads."""
     worst = review.worst_error
-    rows = [_copy(report.FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
-    model = _report_facts(review, sorted(rows, key=lambda each: SEVERITIES.index(each.severity)))
-    return replace(model, headline=headline.describe_model(model, review.describe_failure(with_fix=False)))
-
-
-def _report_facts(review: Review, findings: list[report.FindingRow]) -> report.ModelReport:
-    """Return the report of one review without its headline."""
+    findings = [_copy(report.FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
     actual, expected, held = review.actual, review.expected, review.held
     subject, locked = review.subject, review.locked
     form, stored = subject.form, subject.stored
     is_counted = bool(held and (expected or not subject.model.closed_form))
-    return _copy(
+    model = _copy(
         report.ModelReport,
         review,
         family=subject.family,
@@ -73,17 +68,11 @@ def _report_facts(review: Review, findings: list[report.FindingRow]) -> report.M
         tensors=_list_tensors(expected, actual) if subject.detail and is_counted else [],
         layers=list_differing_layers(review.base, expected, actual) if subject.detail else [],
         base=review.comparison and _report_base(review.comparison),
-        lock=locked
-        and _copy(
-            report.Lock,
-            locked,
-            file=printable(locked.file),
-            known=locked.is_there,
-            tensors=[_report_difference(each) for each in locked.changes],
-        ),
+        lock=locked and _report_lock(locked),
         choices=_list_choices(review) if expected else None,
-        findings=findings,
+        findings=sorted(findings, key=lambda each: SEVERITIES.index(each.severity)),
     )
+    return replace(model, headline=headline.describe_model(model, review.describe_failure()))
 
 
 def report_base(baseline: Baseline | None) -> report.RunBase | None:
@@ -118,13 +107,18 @@ def _report_base(comparison: Comparison) -> report.Base:
     )
 
 
-def _report_difference(each: Difference) -> report.TensorChange:
-    return _copy(report.TensorChange, each, name=printable(each.name), said=each.sentence)
+def _report_lock(locked: AgainstLock) -> report.Lock:
+    changes = [_report_difference(each) for each in locked.changes]
+    return _copy(report.Lock, locked, file=printable(locked.file), known=locked.is_there, tensors=changes)
 
 
 def _list_choices(review: Review) -> report.Choices:
     fits = [report.Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits]
     return report.Choices(fits=fits, costs=[_copy(report.Cost, cost) for cost in review.costs])
+
+
+def _report_difference(each: Difference) -> report.TensorChange:
+    return _copy(report.TensorChange, each, name=printable(each.name), said=each.sentence)
 
 
 def _report_removed(left: Left) -> report.Removed:
@@ -203,22 +197,19 @@ _SIDES = ("base", "expected", "actual")
 def list_differing_layers(*inventories: Inventory | None) -> list[report.Layer]:
     """Compare base, closed form and build: return a row for each differing layer, or for alike neighbours."""
     layers: dict[tuple[str, int], dict[str, dict[str, Tensor]]] = {}
-    known = [side for side, inventory in zip(_SIDES, inventories, strict=True) if inventory]
-    for side, inventory in zip(_SIDES, inventories, strict=True):
-        for tensor in inventory.tensors if inventory else ():
+    known = {side: inventory for side, inventory in zip(_SIDES, inventories, strict=True) if inventory}
+    for side, inventory in known.items():
+        for tensor in inventory.tensors:
             if named := _LAYER.fullmatch(tensor.name):
                 layer = layers.setdefault((named["stack"], int(named["index"])), {each: {} for each in _SIDES})
                 layer[side][named["inside"]] = tensor
-    rows: list[report.Layer] = []
-    first, last = ("", 0), ("", 0)
-    for place in sorted(layers):
-        if not (row := _compare_layer(layers[place], known)):
-            continue
-        is_alike = bool(rows) and last == (place[0], place[1] - 1) and replace(rows[-1], name="", times=1) == row
-        first, last = first if is_alike else place, place
-        name = f"{first[0]}.{first[1]}{f'-{place[1]}' if is_alike else ''}"
-        named_row = replace(row, name=printable(name), times=last[1] - first[1] + 1)
-        rows[len(rows) - is_alike :] = [named_row]
+    found = {place: row for place in sorted(layers) if (row := _compare_layer(layers[place], [*known]))}
+    rows = []
+    alike = groupby(enumerate(found), lambda each: (each[1][0], each[1][1] - each[0], found[each[1]]))
+    for _, run in alike:  # numbers that follow each other are all as far from their places
+        (stack, first), *others = (place for _, place in run)
+        name = f"{stack}.{first}{f'-{others[-1][1]}' if others else ''}"
+        rows.append(replace(found[stack, first], name=printable(name), times=1 + len(others)))
     return rows
 
 

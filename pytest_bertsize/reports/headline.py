@@ -20,7 +20,7 @@ MOST_NAMED = 3  # the most names in a line; further ones are counted
 def describe_model(model: ModelReport, failure: str) -> str:
     """Return ``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; within its 120M``.
 
-    :param failure: the model's worst error, without a fix; for a model that failed or was not counted.
+    :param failure: the review's own words on a model that failed or was not counted.
     """
     judged = _describe_pass(model) if model.verdict == "passed" else failure
     if model.parameter_count is None or (model.base is None and model.verdict != "passed"):

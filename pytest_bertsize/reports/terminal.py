@@ -36,10 +36,11 @@ def draw_failure(model: ModelReport, style: Style) -> str:
         return draw(style, *_finding_lines(findings, style, f"{model.name}: "))
     told = next((each for each in findings if each.in_headline and _is_stated(each)), None)
     fix = told.fix if told else ""
-    if told and fix and told.place not in model.headline:
+    stated = model.headline.replace(f"; {fix}", "", 1) if fix else model.headline
+    if told and fix and told.place not in stated:
         fix = f"{fix} ({told.place})"
     blocks = [
-        draw(style, hanging("", "bold red", model.headline, style), *_fix_lines(fix, style)),
+        draw(style, hanging("", "bold red", stated, style), *_fix_lines(fix, style)),
         _draw_components(model, style) if model.components else "",
         draw(style, *_base_lines(model, style)),
         draw(style, *_finding_lines([each for each in findings if each is not told], style)),

@@ -134,14 +134,14 @@ class Review(Struct, frozen=True, dict=True):
 
         return min(self.errors, key=rank, default=None)
 
-    def describe_failure(self, *, with_fix: bool = True) -> str:
+    def describe_failure(self) -> str:
         """Return the most urgent error, and the number of others; without an error, why nothing counts the model."""
         if (worst := self.worst_error) is None:
             return next((each.message for each in self.findings if each.kind == "build-failed"), "was not built")
         rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
         actual, limit, expected = worst.actual, worst.limit, worst.expected
         is_off = worst.kind == "off-closed-form"
-        said = worst.message if is_off else (worst if with_fix else worst._replace(fix="")).sentence
+        said = worst.message if is_off else worst.sentence
         if actual is not None and limit is not None:
             said = describe_limit(worst.component, actual, limit)
         elif is_off and actual is not None and expected and actual != expected:

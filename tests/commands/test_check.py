@@ -44,7 +44,9 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     text = out.getvalue()
     assert "bursts: head 2,549, limit 2,548 (+1)" in text
     assert text.partition("\n\n   model")[0] in inside
-    assert text.endswith("2 configured, 2 checked, 1 failed\n1 of 2 models failed: bursts (head 1 over 2,548)\n")
+    assert text.endswith(
+        "2 configured, 2 checked, 1 failed\n1 of 2 models failed: bursts; head 2,549, limit 2,548 (+1)\n"
+    )
 
 
 # nobody else's code

@@ -309,7 +309,7 @@ def test_parameters_that_torch_does_not_see_are_told_and_the_lock_has_them(root:
     change(root, "self.heads = [nn.Linear(48, 5)]", "self.heads = [nn.Linear(48, 6)]")
     status, said = checked(root)
     fix = f'{register}; if nothing shall train them, accept it: bertsize accept --reason "…"'
-    assert (status, f"294 in heads (list); {fix}" in said) == (FOUND, True)
+    assert (status, f"294 in heads (list) → {fix}" in said) == (FOUND, True)
     assert accept(root, Helper(), ["listed"], "one label more", out=io.StringIO()) == GOOD
     assert "[models.listed.hidden]\nheads = 294\n" in (root / "bertsize.lock").read_text()
     assert checked(root)[0] == GOOD

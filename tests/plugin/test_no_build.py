@@ -86,7 +86,7 @@ def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project
     status, said = check("outer.json")
     assert status == 1
     assert "bursts: head 2,549, limit 2,548 (+1)\n" in said
-    lines = "1 of 2 models failed: bursts (head 1 over 2,548)\nby the closed form: nothing was built\n"
+    lines = "1 of 2 models failed: bursts; head 2,549, limit 2,548 (+1)\nby the closed form: nothing was built\n"
     assert said.endswith(f"2 configured, 2 checked, 1 failed; {SAID}; outer.json written\n{lines}")
     assert pytester.runpytest(*OPTIONS, "--bert-budget-report=inner.json").ret == pytest.ExitCode.TESTS_FAILED
     assert report("outer.json") == report("inner.json")

@@ -71,7 +71,7 @@ def test_a_component_or_class_that_there_is_not_fails_its_model(tmp_path: Path) 
     measures = "total, trainable, bytes, flops, training_bytes, growth"
     assert f"a budget can name {measures}, embeddings, embeddings.word_embeddings" in said
     assert "could not be built: transformers" in said
-    assert "has no model class ReformerForNothing; install a version of transformers that has it" in said
+    assert "has no model class ReformerForNothing → install a version of transformers that has it" in said
 
 
 def test_it_is_a_warning_where_there_is_a_closed_form_after_all(tmp_path: Path, tiny: dict[str, Any]) -> None:

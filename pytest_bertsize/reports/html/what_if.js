@@ -4,13 +4,6 @@ const AT_START = judge(START).rows
 const fields = MODEL.sizes.map((_, place) => ({number: $(`number-${place}`), range: $(`range-${place}`), stops: []}))
 let written = [...START]
 
-function element(tag, className, ...inside) {
-  const made = document.createElement(tag)
-  if (className) made.className = className
-  made.append(...inside)
-  return made
-}
-
 // numbers in words
 
 const readable = text => /^\d+$/.test(text) ? grouped(text) : text
@@ -19,6 +12,7 @@ const part = (count, whole) => whole ? Number(count * 1000000n / whole) / 10000 
 const percent = (count, whole) => `${part(count, whole).toFixed(1)}%`
 const share = (count, whole) => count === whole ? '100%' : !count ? '0%' : part(count, whole) < 0.05 ? '<0.1%' : percent(count, whole)
 const relative = (change, before) => before && Math.abs(part(change, before)) >= 0.05 ? ` (${change > 0n ? '+' : ''}${percent(change, before)})` : ''
+const difference = (count, before) => count === before ? '' : signed(count - before)
 
 // sliders: widths that the heads divide, otherwise even steps up to four times the config's value
 
@@ -41,18 +35,7 @@ function stops(place) {
   return [...new Set(now === null ? legal : [...legal, now])].sort((a, b) => a - b)
 }
 
-function placeSliders() {
-  fields.forEach((field, place) => {
-    field.stops = stops(place)
-    const at = field.stops.indexOf(known(written[place]))
-    field.range.max = field.stops.length - 1
-    if (at >= 0) field.range.value = at
-    field.range.disabled = field.stops.length < 2
-    field.range.setAttribute('aria-valuetext', grouped(written[place]))
-  })
-}
-
-// the state
+// the sizes, which the address has too
 
 function set(place, text) {
   written[place] = text
@@ -75,7 +58,7 @@ function readAddress() {
     written[place] = text
   }
   $('unread').hidden = !unread.length
-  $('unread').textContent = unread.length ? `Ignored in the address: ${unread.slice(0, 5).join(', ')}` : ''
+  $('unread').textContent = `Ignored in the address: ${unread.slice(0, 5).join(', ')}`
 }
 
 // the display
@@ -89,14 +72,23 @@ function show() {
     box.classList.toggle('changed', changed)
     box.classList.toggle('wrong', wrong.has(key))
     box.querySelector('.was').textContent = changed ? `${grouped(start)} in the config` : ''
+    field.stops = stops(place)
+    const at = field.stops.indexOf(known(written[place]))
+    field.range.max = field.stops.length - 1
+    if (at >= 0) field.range.value = at
+    field.range.disabled = field.stops.length < 2
+    field.range.setAttribute('aria-valuetext', grouped(written[place]))
   })
   $('reset').disabled = written.every((text, place) => text === START[place])
   $('refused').hidden = !found.length
-  $('refused').firstElementChild.replaceChildren(...found.map(([message, fix]) => element('li', 'error', `Not counted: ${message}`, ...(fix ? [element('p', 'fix', `→ ${fix}`)] : []))))
+  $('refused').replaceChildren(...found.map(([message, fix]) => {
+    const said = document.createElement('p')
+    said.innerText = `Not counted: ${message}${fix ? `\n→ ${fix}` : ''}`
+    return said
+  }))
   document.body.classList.toggle('uncounted', !rows)
-  placeSliders()
   showFigures(rows)
-  if (rows) showCounts(rows)
+  if (rows) [...MODEL.rows.map(row => row.name), 'total'].forEach((name, place) => showRow($('parts').rows[place], name, rows))
   $('keep').textContent = $('reset').disabled ? 'nothing to keep: these are the sizes of the config' : kept()
 }
 
@@ -104,12 +96,13 @@ function showFigures(rows) {
   const total = rows?.get('total'), before = AT_START.get('total'), limit = MODEL.limits.total
   $('total').textContent = rows ? grouped(total) : '–'
   $('change').textContent = !rows ? 'not counted' : total === before ? 'as in the config' : `${signed(total - before)}${relative(total - before, before)} against the config`
+  $('bytes').textContent = rows ? grouped(4n * total) : '–'
   $('budget').hidden = !limit
   if (!limit) return
-  const left = rows ? room(limit, total) : null, value = $('budget').querySelector('dd')
-  value.className = left !== null && left < 0n ? 'bad' : ''
+  const left = rows ? room(limit, total) : 0n, value = $('budget').querySelector('dd')
+  value.className = left < 0n ? 'bad' : ''
   value.children[0].textContent = limit.said
-  value.children[1].textContent = left === null ? '' : `${grouped(left < 0n ? -left : left)} ${left >= 0n ? 'left' : limit.max !== null && total > limit.max ? 'over' : 'under its minimum'}`
+  value.children[1].textContent = rows ? left < 0n ? `${grouped(-left)} beyond it` : `${grouped(left)} left` : ''
 }
 
 // The room to the nearer bound: negative if the bound is exceeded.
@@ -118,90 +111,19 @@ function room({min, max}, count) {
   return BigInt(max) - count
 }
 
-function showCounts(rows) {
-  showBars(rows)
-  const largest = MODEL.rows.flatMap(({name}) => [rows.get(name), AT_START.get(name)]).reduce(larger, 1n)
-  for (const [place, row] of [...MODEL.rows, {name: 'total'}].entries()) showRow($('parts').rows[place], row, rows, largest)
-  for (const [place, {bits}] of MODEL.dtypes.entries()) {
-    const [now, before] = [rows, AT_START].map(side => (side.get('total') * BigInt(bits) + 7n) / 8n)
-    fill($('bytes').rows[place], grouped(now), now === before ? '' : signed(now - before))
-  }
-}
-
-const larger = (a, b) => a > b ? a : b
-
-function fill(row, ...texts) {
-  texts.forEach((text, place) => { row.cells[place + 1].textContent = text })
-}
-
-function showRow(row, {name}, rows, largest) {
+function showRow(row, name, rows) {
   const count = rows.get(name), before = AT_START.get(name), limit = MODEL.limits[name], left = limit ? room(limit, count) : null
-  const change = count === before ? '' : signed(count - before)
   row.hidden = !count && !before && !limit
   row.classList.toggle('failed', left < 0n)
-  row.lastElementChild.classList.toggle('bad', left < 0n)
-  fill(row, grouped(count), share(count, rows.get('total')), change, limit ? limit.said : '', left === null ? '' : grouped(left))
+  const cells = [grouped(count), share(count, rows.get('total')), difference(count, before), limit?.said ?? '', left === null ? '' : grouped(left)]
+  ;[...row.cells].slice(1).forEach((cell, place) => { cell.textContent = cells[place] })
+  row.cells[5]?.classList.toggle('bad', left < 0n)
   const [bar, mark] = row.querySelectorAll('.track *') // the mark shows the end of the config's bar
   if (!bar) return
-  bar.style.width = `${part(count, largest)}%`
-  mark.style.left = `${part(before, largest)}%`
+  const whole = [rows, AT_START].map(side => side.get('total')).reduce((a, b) => a > b ? a : b)
+  bar.style.width = `${part(count, whole)}%`
+  mark.style.left = `${part(before, whole)}%`
   mark.hidden = count === before
-}
-
-// Two bars on one scale, as in the report: the config, and the sizes on the page.
-function showBars(rows) {
-  const sides = [['the config', AT_START], ['these sizes', rows]], limit = MODEL.limits.total?.max
-  const longest = sides.map(([, counts]) => counts.get('total')).reduce(larger)
-  const drawn = limit != null && limit <= 4n * longest
-  const whole = drawn ? larger(BigInt(limit), longest) : longest, scale = whole + whole / 50n + 1n
-  $('plot').className = drawn ? 'plot limited' : 'plot'
-  $('plot').replaceChildren(...sides.map(([label, counts]) => bar(label, counts, scale, drawn ? BigInt(limit) : null)))
-  if (drawn) {
-    const name = element('p', 'limit-name', element('span'), element('span', '', `budget ${MODEL.limits.total.said}`))
-    name.firstElementChild.style.width = `${part(BigInt(limit), scale)}%`
-    name.setAttribute('aria-hidden', 'true')
-    $('plot').append(name)
-  }
-  $('caption').textContent = `Both bars use the same scale.${drawn ? ' The dashed line is the total budget.' : ''}`
-}
-
-// A part is below its component, which may have parameters beside those of its parts.
-function bar(label, counts, scale, limit) {
-  const rows = MODEL.rows.filter(({name, depth}) => depth < 2 && counts.get(name)), tops = rows.filter(row => !row.depth)
-  const above = element('div', 'level above'), below = element('div', 'level below')
-  let end = 0n, endBelow = 0n
-  for (const {name, depth, colour} of rows) {
-    const count = counts.get(name), place = inside => cell(name, colour, count, depth ? endBelow : end, scale, inside)
-    if (depth) {
-      below.append(place([element('span', '', name.split('.')[1])]))
-      endBelow += count
-    } else {
-      above.append(place([element('b', '', name), element('span', '', grouped(count))]))
-      if (!rows.some(row => row.name.startsWith(`${name}.`))) below.append(place([]))
-      endBelow = end
-      end += count
-    }
-  }
-  const name = element('p', 'side-name', element('b', '', label), ' ', element('span', '', grouped(counts.get('total'))))
-  name.setAttribute('aria-hidden', 'true')
-  name.style.width = `${part(counts.get('total'), scale)}%`
-  const drawn = element('div', 'bar', above, below)
-  if (limit !== null) {
-    const line = element('div', 'limit')
-    line.style.left = `${part(limit, scale)}%`
-    drawn.append(line)
-  }
-  drawn.setAttribute('role', 'img')
-  drawn.setAttribute('aria-label', `${label}: ${grouped(counts.get('total'))} parameters. ${tops.map(row => `${row.name} ${grouped(counts.get(row.name))}`).join('; ')}`)
-  return element('div', 'side', name, drawn)
-}
-
-function cell(name, colour, count, start, scale, inside) {
-  const made = element('div', `cell c${colour}`, ...inside)
-  made.style.left = `${part(start, scale)}%`
-  made.style.width = `${part(count, scale)}%`
-  made.title = `${name}: ${grouped(count)}`
-  return made
 }
 
 function kept() {
@@ -230,6 +152,5 @@ addEventListener('hashchange', () => {
   readAddress()
   show()
 })
-document.body.classList.toggle('limited', Object.keys(MODEL.limits).some(name => name !== 'total'))
 readAddress()
 show()

@@ -21,7 +21,6 @@ from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum, over_one_line
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.config import values as bounds
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.html.page import colour_of, load_templates
 from pytest_bertsize.reports.sentences import NOTHING
@@ -57,6 +56,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             config=config,
             facts=facts,
             fixed=list(_list_fixed(found, derivation)),
+            limited=any(name != TOTAL for name in facts["limits"]),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             unsure=variants.why_unsure,
             kept=variants.kept_numbers,
@@ -95,9 +95,6 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
     tops = [name for name in rows if "." not in name]
     places, keys = {size.key: place for place, size in enumerate(found.free.values())}, derivation.family.keys
     pairs = {"divisible": keys.divisible, "equal": keys.equal}
-    widths: dict[int, dict[str, None]] = {}
-    for name, (_, bits) in sorted(OF_PARAMETERS.items(), key=lambda dtype: -dtype[1][1]):
-        widths.setdefault(bits, {})[name.partition("_")[0]] = None
     return {
         "sizes": [_describe_size(size, derivation) for size in found.free.values()],
         "own": own,
@@ -116,7 +113,6 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
             "large": bounds.TOO_LARGE,
             "deep": bounds.TOO_DEEP,
         },
-        "dtypes": [{"bits": bits, "name": ", ".join(names)} for bits, names in widths.items()],
         "table": dotted(model.table_key) if model.name else "",
     }
 
@@ -157,20 +153,20 @@ def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation
     return {"keys": rule.keys, "said": said, "words": [f"{part}{rule.message}", rule.fix]}
 
 
-def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterator[tuple[str, str, str]]:
+def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterator[str]:
     """Yield each key that has no slider, with its value and the reason."""
     sizes, keys = derivation.form.dims.sizes, derivation.family.keys
     values = {size.key: sizes.get(size.symbol) for size in keys.sizes} | dict(sizes)
     for key, why in found.fixed.items():
         value = values.get(key)
-        yield key, NOTHING if value is None else exact(value), why
+        yield f"{key} {NOTHING if value is None else exact(value)}: {why}"
     moved = {size.key for size in keys.sizes} | {index.key for index in keys.indices}
     for key, assumed in derivation.values.assumed.items():
         if key in keys.own and key not in moved:
             value = [*assumed] if isinstance(assumed, tuple) else assumed
-            yield key, shown(value), "another value may change the formula"
+            yield f"{key} {shown(value)}: another value may change the formula"
     for option, switch in derivation.options.items():
-        yield option, shown(switch), f"an argument of the class: --option {option}={shown(not switch)}"
+        yield f"{option} {shown(switch)}: an argument of the class: --option {option}={shown(not switch)}"
 
 
 def _to_json(value: object) -> str:
