@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -22,6 +22,7 @@ VARIABLES = (
 """Variables that CI services set; pytest itself looks for the first two."""
 MOST = 10  # the most annotations of one level that GitHub shows for one step
 LARGEST_SUMMARY = 1024 * 1024  # the most bytes of a step summary: GitHub drops a longer one
+TITLE: Mapping[str, str] = {"title": "bertsize"}
 _LONGEST = 2_000  # the most characters of an annotation's message; its fix may have as many
 
 
@@ -71,15 +72,20 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
     """Return GitHub's workflow commands, at most ten of a level; ``folder`` is the project's, inside the workspace."""
     from pytest_bertsize.reports.sentences import describe_unchecked, list_problems
 
-    news = [". ".join(filter(None, (report.headline, report.news)))] if report.changed else []
-    commands = _write_commands("notice", news, (), folder)
+    news = ". ".join(filter(None, (report.headline, report.news)))
+    commands = [_write_command("notice", news)] if report.changed else []
     levels: tuple[Level, ...] = ("error", "warning")
     for level in levels:
-        unchecked = [describe_unchecked(report)] if level == "error" and not report.complete else []
-        about_run = [*unchecked, *(said for severity, said in list_problems(report.base) if severity == level)]
-        rows = [(model.name, row) for model in report.models for row in model.findings if row.severity == level]
-        rows.sort(key=lambda row: _rank_finding(row[1]))
-        commands += _write_commands(level, about_run, rows, folder)
+        about_run = [said for severity, said in list_problems(report.base) if severity == level]
+        if level == "error" and not report.complete:
+            about_run.insert(0, describe_unchecked(report))
+        rows = [(row, model.name) for model in report.models for row in model.findings if row.severity == level]
+        rows.sort(key=lambda row: _rank_finding(row[0]))
+        written = [_write_command(level, said) for said in about_run]
+        written += [_write_finding(level, finding, name, folder) for finding, name in rows]
+        if len(written) > MOST:  # GitHub would drop them silently
+            written[MOST - 1 :] = [_write_command(level, f"{len(written) - MOST + 1:,} more {level}s are in the log")]
+        commands += written
     return commands
 
 
@@ -91,28 +97,18 @@ def _rank_finding(finding: FindingRow) -> tuple[int, int]:
     return 1 if finding.component == "total" else 2, -abs(finding.actual - (bound or 0))
 
 
-def _write_commands(
-    level: Level, about_run: Sequence[str], findings: Sequence[tuple[str, FindingRow]], folder: str
-) -> list[str]:
-    """Return at most :data:`MOST` commands; the last one counts the others, which GitHub would silently drop."""
-    commands = [_write_command(level, printable(each, _LONGEST)) for each in about_run]
-    for name, finding in findings:
-        fix = f"\n→ {printable(finding.fix, _LONGEST)}" if finding.fix else ""
-        place = {}
-        if finding.file:
-            file = posixpath.normpath(posixpath.join(folder, finding.file))
-            place = {"file": file, "line": str(finding.line or 1)}
-        commands.append(_write_command(level, f"{printable(finding.message, _LONGEST)}{fix}", name, **place))
-    if len(commands) <= MOST:
-        return commands
-    more = f"{len(commands) - MOST + 1:,} more {level}s are in the log"
-    return [*commands[: MOST - 1], _write_command(level, more)]
+def _write_finding(level: Level, finding: FindingRow, name: str, folder: str) -> str:
+    place = {}
+    if finding.file:
+        file = posixpath.normpath(posixpath.join(folder, finding.file))
+        place = {"file": file, "line": str(finding.line or 1)}
+    return _write_command(level, finding.message, finding.fix, {**place, "title": f"bertsize: {name}"})
 
 
-def _write_command(level: Level, message: str, name: str = "", **place: str) -> str:
+def _write_command(level: Level, message: str, fix: str = "", properties: Mapping[str, str] = TITLE) -> str:
     def escape(text: str) -> str:
         return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
-    properties = {**place, "title": f"bertsize: {name}" if name else "bertsize"}
+    said = "\n→ ".join(printable(each, _LONGEST) for each in (message, fix) if each)
     escaped = {key: escape(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
-    return f"::{level} {','.join(f'{key}={value}' for key, value in escaped.items())}::{escape(message)}"
+    return f"::{level} {','.join(f'{key}={value}' for key, value in escaped.items())}::{escape(said)}"

@@ -183,7 +183,7 @@ def test_a_field_changes_counts_bytes_budget_and_what_to_keep(show: Show) -> Non
     write(shown, LAYERS, "14")  # one layer has 12·768² + 13·768 = 7,087,872
     assert text(shown, "#total") == "123,690,042"
     assert text(shown, "#change") == "+14,175,744 (+12.9%) against the config"
-    assert text(shown, "#budget") == "Budget\n110M\n13,690,042 over"
+    assert text(shown, "#budget") == "Budget\n110M\n13,690,042 beyond it"
     assert row(shown, "total") == ["total", "123,690,042", "100%", "+14,175,744", "110M", "-13,690,042"]
     assert f"{4 * 123_690_042:,}" in text(shown, "#bytes")
     assert "overrides.num_hidden_layers = 14" in text(shown, "#keep").splitlines()

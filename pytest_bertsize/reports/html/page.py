@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.report import Component, ModelReport, Row, RunReport
 from pytest_bertsize.wording import exact, printable, signed
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.report import ModelReport, Row, RunReport
 
 LONGEST = 1_500  # the most characters of one text that is inserted in the page
 BOUNDS = {"rows": 60, "findings": 24, "layers": 100, "models": 100}
@@ -115,28 +117,25 @@ def _show_bytes(count: int) -> str:
 
 
 class Part(NamedTuple):
-    """A row of the table of components, with its label below its parent's, and the columns in which it is wrong."""
+    """A row of the table of components, with its label below its parent's."""
 
     row: Row
     label: str
     depth: int
-    times: int
     cells: dict[str, str]
-    wrong: set[str]
 
 
 def _list_parts(model: ModelReport) -> list[Part]:
     """Return the rows of the table of components, the measures last."""
-    rows: list[Row] = [*model.list_rows(BOUNDS["rows"], is_full=True), *model.limited_measures]
+    rows = model.list_rows(BOUNDS["rows"], is_full=True)
     names, parts = {row.name for row in rows}, []
     for row in rows:
         parent, _, last = row.name.rpartition(".")
         label, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
-        of_component = {"formula": row.formula or ""} if isinstance(row, Component) else {"formula": ""}
-        cells = of_component | sentences.show_row(row, model.total_row if isinstance(row, Component) else None)
-        times = row.layers if isinstance(row, Component) else 1
-        parts.append(Part(row, label, depth, times, cells, sentences.find_wrong(row)))
-    return parts
+        cells = {"formula": row.formula or "", **sentences.show_row(row, model.total_row)}
+        parts.append(Part(row, f"{label} ×{exact(row.layers)}" if row.layers > 1 else label, depth, cells))
+    measures = ((row, {"formula": "", **sentences.show_row(row, None)}) for row in model.limited_measures)
+    return parts + [Part(row, row.name, 0, cells) for row, cells in measures]
 
 
 # bars: two models on one scale; an excess extends past the line of the budget
