@@ -201,7 +201,7 @@ def describe_choices(choices: r.Choices | None) -> dict[str, list[str]]:
 def compare_with_base(model: r.ModelReport) -> list[str]:
     """Return ``against main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, then a line for each change.
 
-    Nothing for a model that is unchanged, or of which there is no more to say than that it is not compared.
+    A model that is unchanged, or not compared without a reason, has no lines.
     """
     base, now = model.base, model.parameter_count
     if base is None or model.is_unchanged:
