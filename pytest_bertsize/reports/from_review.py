@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.against_base import Comparison
     from pytest_bertsize.review.limits import Measured
     from pytest_bertsize.review.review import Review
+    from pytest_bertsize.review.tensors import AgainstLock
 
 T = TypeVar("T", bound=report.Object)
 SEVERITIES = ("error", "warning", "note")
