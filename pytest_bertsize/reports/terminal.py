@@ -50,9 +50,12 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
 
 def _is_stated(finding: FindingRow) -> bool:
-    """Return whether a headline states the whole finding and its place: in words, or by the numbers of a limit."""
+    """Return whether a headline states the whole finding and its place: in words, or by the numbers of a limit.
+
+    It does not say by how much a component is off the closed form, nor that the base exceeded the limit already.
+    """
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
-    return not is_sum and bool(finding.fix or finding.limit is None)
+    return not is_sum and finding.base is None and bool(finding.fix or finding.limit is None)
 
 
 def _fix_lines(fix: str, style: Style) -> list[RenderableType]:
