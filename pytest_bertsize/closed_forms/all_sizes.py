@@ -47,10 +47,7 @@ class End(Struct, Generic[T], frozen=True):
 
 
 class Branch(Struct, Generic[T], frozen=True):
-    """A yes-or-no question about a sum, with the results that follow each answer.
-
-    With ``is_zero`` the question is whether the sum is zero, else whether it is positive.
-    """
+    """The question whether a sum is zero, or positive, with the results that follow each answer."""
 
     count: Sum
     is_zero: bool
@@ -154,25 +151,22 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
     :raises Unusable: if, for the model's own sizes, the result differs from the closed form's count, or a rule fails.
     """
-    form, sizes = derivation.form, derivation.sizes
-    own = form.dims.sizes
-    there = {symbol: size for symbol, size in sizes.items() if own.get(symbol) is not None}
-    fixed = {size.key: NOT_WRITTEN for symbol, size in sizes.items() if symbol not in there}
+    form, own = derivation.form, derivation.form.dims.sizes
+    there = {symbol: size for symbol, size in derivation.sizes.items() if own.get(symbol) is not None}
+    fixed = {size.key: NOT_WRITTEN for symbol, size in derivation.sizes.items() if symbol not in there}
     fixed |= {name: OF_AN_ADAPTER for name, size in own.items() if size is not None and name not in there}
-    free = dict(there)
-    while True:
+    free, found = dict(there), None
+    while found is None:
         try:
             counts = follow_every_way(lambda sizes: _count_way(derivation, sizes), free)
-            rules = tuple(_list_rules(derivation, free))
-            break
+            found = AllSizes(free, fixed, counts, tuple(_list_rules(derivation, free)))
         except NeedsNumber as needs:
             if needs.symbols.isdisjoint(free):
                 raise
             free = {name: size for name, size in free.items() if name not in needs.symbols}
     fixed |= {size.key: ONE_BY_ONE for name, size in there.items() if name not in free}
-    found = AllSizes(free, fixed, counts, rules)
     at_own_sizes = found.components_at(own)
-    refused = "; ".join(each.rule.message for each in rules if not end_at(each.holds, own))
+    refused = "; ".join(each.rule.message for each in found.rules if not end_at(each.holds, own))
     if at_own_sizes != form.components or refused:
         what = at_own_sizes if isinstance(at_own_sizes, str) else refused or "the formulas give another count"
         message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"

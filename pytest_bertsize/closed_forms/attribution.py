@@ -55,10 +55,7 @@ class Attribution(Struct, frozen=True):
 
 
 def attribute(before: Derivation, after: Derivation) -> Attribution:
-    """Measure the effect of each changed key alone, and the rest that only several keys together explain.
-
-    :returns: a row for every changed key, also for one without effect; a row :data:`TOGETHER` for the rest.
-    """
+    """Measure the effect of each changed key alone, and the rest that only several keys :data:`TOGETHER` explain."""
     if before.family.name != after.family.name:
         names = shown(before.family.name), shown(after.family.name)
         return Attribution((Moved("model_type", *names, difference(after.form.own, before.form.own)),))
@@ -81,11 +78,11 @@ def alone_and_together(
     :param counts: for each key, the counts if that key alone changes.
     """
     rows = [Moved(*key, difference(own, start)) for key, own in zip(said, counts, strict=True)]
-    left = Counter(difference(end, start))
-    for row in rows:
-        left.subtract(row.own)
     rows.sort(key=lambda row: -abs(row.total))
-    rest = {name: count for name, count in left.items() if count}
+    alone: Counter[str] = Counter()
+    for row in rows:
+        alone.update(row.own)
+    rest = difference(difference(end, start), alone)
     return (*rows, Moved(TOGETHER, "", "", rest)) if rest else tuple(rows)
 
 

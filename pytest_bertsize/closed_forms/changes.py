@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import STAR, Term
+from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import is_within, levels
@@ -20,8 +20,7 @@ from pytest_bertsize.wording import nearest_to, printable, shown
 if TYPE_CHECKING:
     from pytest_bertsize.folding import Indices
 
-_SLICE = re.compile(r"\[(-?\d{1,9})?(:)?(-?\d{1,9})?\]", re.ASCII)
-_PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[[^\[\]]*\])*")
+_PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[(?:-?\d{1,9}|(?:-?\d{1,9})?:(?:-?\d{1,9})?)\])*", re.ASCII)
 _PART = re.compile(r"[^.\[]+|\[[^\]]*\]")
 MOST_SHOWN = 6
 
@@ -65,26 +64,22 @@ def change_tensors(
                 moved, index = _renumber_term(new, place, name, places) if places else (new, place)
                 # an integer and a symbol are never alike, even with equal values
                 kinds = [*map(type, moved.shape)]
-                same = (
-                    group for known, group in reversed(alike) if [*map(type, known.shape)] == kinds and known == moved
-                )
-                group = next(same, None)
-                if group is None:
-                    group = []
-                    alike.append((moved, group))
-                group.append(index)
+                for known, group in reversed(alike):
+                    if [*map(type, known.shape)] == kinds and known == moved:
+                        group.append(index)
+                        break
+                else:
+                    alike.append((moved, [index]))
         for new, group in alike:
             for box in group_indices(group):
                 copies = tuple(each.only(run) for each, run in zip(new.copies, box, strict=True))
-                split.update(
-                    name for name, all_of_it, run in zip(term.lists, every, box, strict=True) if run != all_of_it
-                )
+                split |= {name for name, run, all_of_it in zip(term.lists, box, every, strict=True) if run != all_of_it}
                 found.append((term.lists, new._replace(copies=copies)))
-    for at, (lists, term) in enumerate(found):
-        both = zip(term.copies, lists, strict=True)
-        copies = tuple(each._replace(times=int(each.times)) if name in split else each for each, name in both)
-        found[at] = lists, term._replace(copies=copies)
-    return [term for _, term in found]
+
+    def fix_number(name: str, copies: Copies) -> Copies:
+        return copies._replace(times=int(copies.times)) if name in split else copies
+
+    return [term._replace(copies=tuple(map(fix_number, lists, term.copies))) for lists, term in found]
 
 
 def _renumber_term(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
@@ -123,11 +118,7 @@ def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
 
 
 def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
-    """Freeze some modules, and the tensors that are tied to them.
-
-    :param modules: ``"bert.embeddings"``, a slice of layers ``"bert.encoder.layer[:6]"``, or a tensor's full name.
-    :raises Unusable: for a path that names no module.
-    """
+    """Freeze modules (``"bert.encoder.layer[:6]"``), and the tensors that are tied to them."""
     owners = find_owners(terms)
     paths = {path for module in modules for path in find_modules("frozen", module, owners)}
     frozen = {owner for name, owner in owners.items() if is_under(name, paths)}
@@ -137,14 +128,10 @@ def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
 
 
 def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term]:
-    """Remove modules.
+    """Remove modules (``"bert.encoder.layer[6:]"``), tensors, or components (``"embeddings.position"``).
 
     The rest of a list is renumbered, as in ``torch.nn.ModuleList``. If the owner of tied tensors is gone, the first of
     these tensors becomes the owner.
-
-    :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
-        component: ``"embeddings.position"``.
-    :raises Unusable: for a part that the model does not have.
     """
     if not parts:
         return terms
@@ -167,44 +154,37 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term
 
 def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
     try:
-        return list(find_modules("without", part, components))
+        return find_modules("without", part, components)
     except Unusable:
-        levels_of_all = {level for component in components.values() for level in levels(component)}
-        if part in levels_of_all:
+        known = {level for component in components.values() for level in levels(component)}
+        if part in known:
             return [name for name, component in components.items() if is_within(component, part)]
-        if meant := nearest_to(part, levels_of_all, cutoff=0.8):
-            raise _make_refusal(
-                "without", f"the model has no {printable(part)}; did you mean {shown(meant)}?"
-            ) from None
+        if meant := nearest_to(part, known, cutoff=0.8):
+            message = f"the model has no {printable(part)}; did you mean {shown(meant)}?"
+            raise _make_refusal("without", message) from None
         raise
 
 
 def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:
-    """Tie one module to another, tensor by tensor.
-
-    :param tied: modules or tensors, each with the owner of its storage.
-    :raises Unusable: for a module that the model does not have, and for shapes that differ.
-    """
+    """Tie modules or tensors, each to the owner of its storage, tensor by tensor."""
     if not tied:
         return terms
     shapes = {name: term.shape for name, term in name_tensors(terms)}
     owners = find_owners(terms)
     for shared, source in tied.items():
-        found = [(path, list(find_modules("tied", path, shapes))) for path in (shared, source)]
-        if several := next(((path, modules) for path, modules in found if len(modules) != 1), None):
-            raise _make_refusal("tied", f"{printable(several[0])} names {len(several[1])} modules; name one")
-        (one,), (other,) = (modules for _, modules in found)
+        both = {path: find_modules("tied", path, shapes) for path in (shared, source)}
+        if several := next((path for path, modules in both.items() if len(modules) != 1), None):
+            raise _make_refusal("tied", f"{printable(several)} names {len(both[several])} modules; name one")
+        one, other = both[shared][0], both[source][0]
         for name in [name for name in shapes if is_under(name, (one,))]:
             twin = other + name.removeprefix(one)
             if twin not in shapes:
-                raise _make_refusal(
-                    "tied", f"{printable(one)} has {printable(name)}, but the model has no {printable(twin)}"
-                )
-            if shapes[twin] != shapes[name]:
-                shape, of_twin = (tuple(map(int, shapes[each])) for each in (name, twin))
-                if shape != of_twin:
-                    both = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
-                    raise _make_refusal("tied", f"{both}: they cannot be tied")
+                message = f"{printable(one)} has {printable(name)}, but the model has no {printable(twin)}"
+                raise _make_refusal("tied", message)
+            shape, of_twin = (tuple(map(int, shapes[each])) for each in (name, twin))
+            if shape != of_twin:
+                sizes = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
+                raise _make_refusal("tied", f"{sizes}: they cannot be tied")
             former, owner = owners[name], owners[twin]
             owners |= {each: owner for each, of in owners.items() if of == former}
     return tie_to_owners(terms, owners)
@@ -224,66 +204,44 @@ def is_under(name: str, paths: Collection[str]) -> bool:
     return any(".".join(parts[:depth]) in paths for depth in range(1, len(parts) + 1))
 
 
-def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str]:
-    """Yield the modules that a path means: ``layer[:2]`` → ``layer.0``, ``layer.1``.
-
-    :param key: the key of the table with the path.
-    :param names: the names of the model's tensors.
-    :raises Unusable: for a path that names no module.
-    """
+def find_modules(key: str, written: str, names: Collection[str]) -> list[str]:
+    """Return the modules that a path in the table's ``key`` means: ``layer[:2]`` → ``layer.0``, ``layer.1``."""
     if not _PATH.fullmatch(written):
         meant = re.sub(r"\.\*(?=\.)", "[:]", written.removesuffix(".*"))
         fix = shown(meant) if _PATH.fullmatch(meant) else 'one, as in "bert.encoder.layer[:6]"'
         raise _make_refusal(key, f"{shown(written)} is not a path; write {fix}")
+    known = dict.fromkeys(level for name in names for level in levels(name))
     found = [""]
     for part in _PART.finditer(written):
         if part[0].startswith("["):
             found = [
                 f"{path}.{index}" for path in found for index in _choose_indices(key, part[0], path, names, written)
             ]
-        else:
-            found = [f"{path}.{part[0]}".removeprefix(".") for path in found]
-            if not any(f"{name}.".startswith(f"{path}.") for name in names for path in found):
-                raise _make_refusal(
-                    key, f"the model has no {printable(found[0])}; {_suggest_path(found[0], part, names)}"
-                )
-    yield from found
-
-
-def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str:
-    """Return the fix for a path in which ``part`` does not exist; it names only modules of the model."""
-    end = part.string[part.end() :]
-    outer = path.removesuffix(part[0])
-    there = list(dict.fromkeys(name.removeprefix(outer).split(".")[0] for name in names if name.startswith(outer)))
-    split = (name.split(".") for name in names)
-    elsewhere = (".".join(parts[: parts.index(part[0]) + 1]) for parts in split if part[0] in parts)
-    nearest = nearest_to(part[0], there)
-    if meant := f"{outer}{nearest}" if nearest else next(elsewhere, ""):  # else a module without its parents
-        pieces = re.split(r"(\[[^]]*\])", f"{meant}{end}")
-        whole = "".join(r"\.\d+" if each.startswith("[") else re.escape(each) for each in pieces)
-        is_whole = any(re.match(rf"{whole}(\.|$)", name) for name in names)
-        return f"did you mean {shown(f'{meant}{end}' if is_whole else meant)}?"
-    return f"it has {printable(', '.join(f'{outer}{each}' for each in there[:MOST_SHOWN]))}"
+            continue
+        outer = found[0]
+        found = [f"{path}.{part[0]}".removeprefix(".") for path in found]
+        if known.keys().isdisjoint(found):
+            there = (path.rpartition(".") for path in known)
+            has = ", ".join([f"{around}{dot}{own}" for around, dot, own in there if around == outer][:MOST_SHOWN])
+            instead = f"it has {printable(has)}"
+            if nearest := nearest_to(found[0], known):  # with the rest of the path, if the model has it
+                whole = nearest + written[part.end() :]
+                meant = whole if re.sub(r"\[[^]]*\]", ".0", whole) in known else nearest
+                instead = f"did you mean {shown(meant)}?"
+            raise _make_refusal(key, f"the model has no {printable(found[0])}; {instead}")
+    return found
 
 
 def _choose_indices(key: str, part: str, path: str, names: Collection[str], written: str) -> list[int]:
     """Return the indices that ``[:6]`` or ``[0]`` selects from a list."""
-    matched = _SLICE.fullmatch(part)
-    if matched is None or not any(matched.groups()):
-        raise _make_refusal(
-            key, f"{shown(part)} in {shown(written)} is not a slice; write [:6], [6:], [2:4], [0] or [-2:]"
-        )
     there = _indices_in(path, names)
-    if not there:
-        raise _make_refusal(key, f"{printable(path)} in {shown(written)} is not a list of layers; remove {part}")
-    first, colon, last = matched.groups()
-    if colon:
-        taken = there[int(first) if first else None : int(last) if last else None]
-    else:
-        at = int(first)
-        taken = there[at : at + 1 or None]
+    first, colon, last = part[1:-1].partition(":")
+    start, stop = (int(each) if each else None for each in (first, last))
+    taken = there[start:stop] if colon else there[start : (start or 0) + 1 or None]
     if not taken:
-        has = f"the layers {there[0]} to {there[-1]}" if there[1:] else f"only layer {there[0]}"
+        has = (
+            f"the layers {there[0]} to {there[-1]}" if there[1:] else f"only layer {there[0]}" if there else "no layers"
+        )
         raise _make_refusal(key, f"{shown(written)} names no layer: {printable(path)} has {has}")
     return taken
 

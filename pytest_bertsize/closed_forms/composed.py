@@ -147,14 +147,20 @@ class Several(Family, frozen=True, kw_only=True):
         return replace(self, parts=parts, keys=ConfigKeys(**merged, open=True))
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        """Read each part by the keys of its family.
-
-        :raises Unusable: with the findings of all parts.
-        """
+        """Read each part by the keys of its family; raise Unusable with the findings of all parts."""
         del config, architecture
-        each = find_all(
-            [partial(self._resolve_part, part, overrides) for part in self.parts], [*self._list_unknown(overrides)]
-        )
+        names = [part.name for part in self.parts]
+        unknown = (key for key in overrides if key not in names and all(part.place for part in self.parts))
+        wrong = [
+            Finding(
+                "config-invalid",
+                f"overrides.{printable(key)} names no part of the model",
+                did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}"),
+                table_key=("overrides", key),
+            )
+            for key in unknown
+        ]
+        each = find_all((partial(self._resolve_part, part, overrides) for part in self.parts), wrong)
         return Values(
             {f"{symbol}{part.suffix}": size for part, values in each for symbol, size in values.sizes.items()},
             {f"{part.place}{key}": value for part, values in each for key, value in values.switches.items()},
@@ -165,11 +171,8 @@ class Several(Family, frozen=True, kw_only=True):
         )
 
     def _resolve_part(self, part: Part, overrides: Mapping[str, object]) -> tuple[Part, Values]:
-        if part.place:
-            own = overrides.get(part.name, {})
-        else:
-            others = {each.name for each in self.parts if each.place}
-            own = {key: value for key, value in overrides.items() if key not in others}
+        others = {each.name for each in self.parts if each.place}
+        own = overrides.get(part.name, {}) if part.place else {k: v for k, v in overrides.items() if k not in others}
         if not isinstance(own, dict):
             fix = f"write {part.name} = {{ vocab_size = 21128 }}, for example"
             message = f"overrides.{part.name} is {shown(own)}, not a table"
@@ -178,14 +181,6 @@ class Several(Family, frozen=True, kw_only=True):
             return part, part.family.resolve(part.config, own, part.architecture)
         except Unusable as unusable:
             raise Unusable(*map(part.locate, unusable.findings)) from None
-
-    def _list_unknown(self, overrides: Mapping[str, object]) -> Iterator[Finding]:
-        names = [part.name for part in self.parts]
-        for key in overrides if all(part.place for part in self.parts) else ():
-            if key not in names:
-                fix = did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}")
-                message = f"overrides.{printable(key)} names no part of the model"
-                yield Finding("config-invalid", message, fix, table_key=("overrides", key))
 
     def component_names(self, dims: Dims) -> list[str]:
         """Return the components of each part's family, below that part's name."""
@@ -208,11 +203,7 @@ def with_sizes(keys: ConfigKeys, asked: Iterable[str], *reserved: str) -> Config
 
 
 def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) -> list[T]:
-    """Return the result of each function.
-
-    :param wrong: further findings.
-    :raises Unusable: with all findings, if there are any.
-    """
+    """Return the result of each function; raise Unusable with all findings, ``wrong`` among them, if there are any."""
     found, wrong = [], [*wrong]
     for find in finders:
         try:
@@ -225,11 +216,7 @@ def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) 
 
 
 def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find) -> tuple[Several, Architecture]:
-    """Return the family and the class of a composed config.
-
-    :param find: returns the closed form of one model.
-    :raises Unusable: if a part of the config has no closed form.
-    """
+    """Return the family and the class of a composed config; ``find`` returns the closed form of one model."""
     if config.modules:
         parts = find_all(partial(_find_module, config, *each, registry) for each in enumerate(config.modules))
     else:
@@ -300,50 +287,52 @@ def own_class(
 
     :param backbone: ``None`` if the class consists only of its ``extra``.
     :param written: the values of config and overrides.
-    :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
     """
     asked = {
         key: each.name for each in reversed(model.extra) for size in each.written for _, key in summands(size) if key
     }
-    family, symbols = _with_keys(family, asked, written)
+    family = _with_keys(family, asked, written)
+    symbols = {size.key: size.symbol for size in family.keys.sizes}
+    symbols.setdefault(NUM_LABELS, LABELS)
     if isinstance(family, Several) and backbone:
         backbone = replace(backbone, terms=family.list_terms)
 
     def list_all(dims: Dims) -> list[Term]:
-        held: Sequence[Term] = put_below(model.backbone, backbone.terms(dims)) if backbone else []
-        held = tie_modules(remove_modules(held, model.without), model.tied) if backbone else held
+        held: Sequence[Term] = []
+        if backbone:
+            held = put_below(model.backbone, backbone.terms(dims))
+            held = tie_modules(remove_modules(held, model.without), model.tied)
         beside = [(extra.name, _list_beside(extra, dims, symbols, held)) for extra in model.extra]
         if not dims.is_symbolic:
             _refuse_doubled(held, beside)
         return [*held, *(term for _, terms in beside for term in terms)]
 
     base = backbone or Architecture(model.factory or "", list_all)
-    said: dict[str, Sequence[str]] = {  # in words, for a comparison with the base
+    added: dict[str, Sequence[str]] = {  # in words, for a comparison with the base
         "backbone": [model.backbone] if model.backbone else [],
         "without": model.without,
         "tied": [f"{one} is {other}" for one, other in model.tied.items()],
         "extra": [str(each) for each in model.extra],
     }
-    written_sizes = " ".join(str(size) for extra in model.extra for size in extra.sizes)
+    numbers = (
+        times for each in model.extra for size in each.sizes for times in re.findall(r"(?<![\w.])\d+", str(size))
+    )
     return family, replace(
         base,
         terms=list_all,
         labels=base.labels or NUM_LABELS in asked,
-        added={**base.added, **{key: each for key, each in said.items() if each}},
-        literals=frozenset(map(int, re.findall(r"(?<![\w.])\d+", written_sizes))),
+        added={**base.added, **{key: each for key, each in added.items() if each}},
+        literals=frozenset(map(int, numbers)),
     )
 
 
-def _with_keys(
-    family: Family, asked: Mapping[str, str], written: Mapping[str, object]
-) -> tuple[Family, dict[str, str]]:
-    """Return the family with the keys that set the sizes of an ``extra``, and the symbol of every key.
+def _with_keys(family: Family, asked: Mapping[str, str], written: Mapping[str, object]) -> Family:
+    """Return the family with the keys that set the sizes of an ``extra``, which the config must have.
 
     :param asked: each key with the name of the first ``extra`` that has it.
-    :raises Unusable: for a key that the config does not have.
     """
-    known = {size.key: size.symbol for size in family.keys.sizes} | {NUM_LABELS: LABELS}
-    own = sorted(asked.keys() - known.keys())
+    known = {size.key for size in family.keys.sizes} | {NUM_LABELS}
+    own = sorted(asked.keys() - known)
     wrong = []
     for key in own:
         if key not in written and not (isinstance(family, Several) and key.endswith(f".{NUM_LABELS}")):
@@ -353,10 +342,8 @@ def _with_keys(
     if wrong:
         raise Unusable(*wrong)
     if isinstance(family, Several):
-        family = family.with_keys(own)
-    else:
-        family = replace(family, keys=with_sizes(family.keys, own, RANK))
-    return family, known | {size.key: size.symbol for size in family.keys.sizes}
+        return family.with_keys(own)
+    return replace(family, keys=with_sizes(family.keys, own, RANK))
 
 
 def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:
@@ -371,18 +358,14 @@ def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[T
 
 
 def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
-    """Return the terms of one ``extra``, once for each layer that its name means.
-
-    :raises Unusable: for more than :data:`MOST_LAYERS` copies.
-    """
+    """Return the terms of one ``extra``, once for each layer that its name means."""
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
     copies: tuple[Copies, ...] = ()
     if extra.count is not None:
-        count = _make_size(extra.count, dims, symbols)
-        if count > MOST_LAYERS:
+        copies = (Copies(_make_size(extra.count, dims, symbols)),)
+        if (count := copies[0].times) > MOST_LAYERS:
             message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
             raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
-        copies = (Copies(count),)
     found: list[Term] = []
     modules = group_by_module((term.name, term.component) for term in held)
     for name in _list_names(extra, held):
@@ -390,20 +373,21 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
         path = f"{name}.{STAR}" if copies and STAR not in name else name
         if extra.block == "parameter":
             found.append(Term(path, tuple(sizes), component, copies=copies))
-            continue
-        placed = partial(module, extra.block, path, component=component, tied=extra.tied, copies=copies)
-        found += placed(*sizes, **extra.arguments)
+        else:
+            where: dict[str, Any] = {"component": component, "tied": extra.tied, "copies": copies}
+            found += module(extra.block, path, *sizes, **where, **extra.arguments)
     return found
 
 
 def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
     """:raises Unusable: for a range, such as ``layer[:6]``, of a module that is not a list of the backbone."""
-    layers, _, rest = extra.name.rpartition("]")
-    if not layers:
+    layers, bracket, rest = extra.name.rpartition("]")
+    if not bracket:
         return [extra.name]
-    names = [name for name, _ in name_tensors(held)]
     try:
-        return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
+        return [
+            f"{path}{rest}" for path in find_modules("extra", f"{layers}]", [name for name, _ in name_tensors(held)])
+        ]
     except Unusable as unusable:
         fix = 'for a list of the class\'s own, write count, as in name = "classifiers", count = 6'
         raise Unusable(unusable.findings[0]._replace(fix=fix)) from None

@@ -139,7 +139,6 @@ def _read_class(
 
     :param absent: ``False`` for every argument that any class of the family gives to a tree.
     :param asked: rules by the name of a tree, for the classes with this tree.
-    :raises BadExpression: for a line that names no tree of the family.
     """
     row, _, since = row.partition(" since ")
     row, _, option = row.partition(" option ")

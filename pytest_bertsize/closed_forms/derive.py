@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.model import Build, Model
+    from pytest_bertsize.table.model import Model
 
 MOST_PARAMETERS = 10**13
 """The most parameters of a model that is built; no trained model has as many, so a larger one is a mistake."""
@@ -80,10 +80,7 @@ class Derivation(NamedTuple):
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
-    """Return the closed form of a model and the values of its config; refuse a model that is too large to build.
-
-    :raises Unusable: with the findings of the config or the table.
-    """
+    """Return the closed form of a model and the values of its config; refuse a model that is too large to build."""
     options = constructor_arguments(model, chosen.architecture)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
@@ -105,15 +102,19 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
-    """Return the closed form of the model's class, with the table's additions.
-
-    :raises Unusable: if there is none.
-    """
+    """Return the closed form of the model's class, with the table's additions; raise Unusable if there is none."""
     family, architecture = _find_class(model, config, registry)
-    if model.frozen:
-        added = {**architecture.added, "frozen": model.frozen}
-        architecture = replace(architecture, terms=partial(_freeze_terms, architecture, model), added=added)
-    return Chosen(family, architecture, adapter)
+    if not model.frozen:
+        return Chosen(family, architecture, adapter)
+
+    def list_frozen(dims: Dims) -> Sequence[Term]:
+        from pytest_bertsize.closed_forms.changes import freeze_modules
+
+        terms = architecture.terms(dims)  # a formula does not show which tensors train
+        return terms if dims.is_symbolic else freeze_modules(terms, model.frozen)
+
+    added = {**architecture.added, "frozen": model.frozen}
+    return Chosen(family, replace(architecture, terms=list_frozen, added=added), adapter)
 
 
 def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
@@ -139,86 +140,64 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
 
 
 def with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
-    """Return a model's closed form with an adapter on it.
-
-    :raises Unusable: if the adapter does not fit the model.
-    """
+    """Return a model's closed form with an adapter on it; raise Unusable if the adapter does not fit the model."""
     architecture = form.architecture
     targets = adapter.target_modules if isinstance(adapter.target_modules, str) else ", ".join(adapter.target_modules)
+
+    def list_adapted(dims: Dims) -> list[Term]:
+        from pytest_bertsize.closed_forms.lora import add_adapter
+
+        try:
+            return add_adapter(architecture.terms(dims), adapter, getattr(dims, RANK))
+        except ValueError as error:
+            finding = Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))
+            raise Unusable(finding) from None
+
     added = {**architecture.added, "adapter": [f"LoRA on {targets}"]}
-    adapted = replace(architecture, terms=partial(_adapt_terms, architecture, adapter), added=added)
+    adapted = replace(architecture, terms=list_adapted, added=added)
     return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}), form.list_known)
 
 
-def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> Sequence[Term]:
-    from pytest_bertsize.closed_forms.changes import freeze_modules
-
-    terms = architecture.terms(dims)
-    if dims.is_symbolic:  # a formula does not show which tensors train
-        return terms
-    return freeze_modules(terms, model.frozen)
-
-
-def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> list[Term]:
-    from pytest_bertsize.closed_forms.lora import add_adapter
-
-    try:
-        return add_adapter(architecture.terms(dims), adapter, getattr(dims, RANK))
-    except ValueError as error:
-        raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
-
-
 def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]]) -> ClosedForm:
-    """Return the closed form if it gives a count; a contributed one may fail.
-
-    :raises Unusable: with the error that its terms raise, or for a negative total.
-    """
+    """Return the closed form if it gives a count; a contributed one may fail."""
     form = ClosedForm(architecture, dims, list_known)
     try:
-        total = form.total
+        if form.total >= 0:
+            return form
+        why = f"its total is {form.total:,}"
     except Unusable:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (blocks raise anything for sizes that they cannot use)
         why = str(error) if isinstance(error, BadExpression) else f"{type(error).__name__}: {error}"
-        message = f"the closed form for {architecture.name} gives no count: {why}"
-        raise Unusable(Finding("unknown-closed-form", printable(message), "correct its text")) from error
-    if total < 0:
-        message = f"the closed form for {architecture.name} gives no count: its total is {total:,}"
-        raise Unusable(Finding("unknown-closed-form", message, "correct its text"))
-    return form
+    message = f"the closed form for {architecture.name} gives no count: {why}"
+    raise Unusable(Finding("unknown-closed-form", printable(message), "correct its text"))
 
 
 def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys: ConfigKeys) -> None:
-    """Refuse a model that is too large by its closed form, before it is built or listed.
-
-    :raises Unusable: for such a model, at the key of the size that makes it too large.
-    """
-    labels, most = form.dims.sizes.get(LABELS) or 0, most_memory(model.build)
+    """Refuse a model that is too large by its closed form, before it is built or listed, at the key of its size."""
+    labels, most = form.dims.sizes.get(LABELS) or 0, max(MOST_MEMORY, (model.build.memory or 0) * 4 // 5)
     memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
     if memory > most:
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
         takes = f"{exact(memory // MEGABYTE)} MB to build, more than {exact(most // MEGABYTE)} MB"
         message = f"by the closed form this is {parts}, which would take {takes}"
-        is_of_labels = labels * BYTES_OF_A_LABEL > memory // 2
-        symbol = LABELS if is_of_labels else _find_largest(form, lambda term: term.times)
-        fix = f"write the {'labels' if is_of_labels else 'layers'} that the model has"
+        what = "labels" if labels * BYTES_OF_A_LABEL > memory // 2 else "layers"
+        symbol = LABELS if what == "labels" else _find_largest(form, lambda term: term.times)
     elif form.unrolled > MOST_PARAMETERS:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
         message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"
-        symbol = _find_largest(form, lambda term: term.passes * term.size)
-        fix = "write the size that the model has" if symbol else "correct its sizes"
+        what, symbol = "size", _find_largest(form, lambda term: term.passes * term.size)
     else:
         return
-    key = keys.key_of_symbol.get(symbol)
+    key, fix = keys.key_of_symbol.get(symbol), f"write the {what} that the model has"
     if key is None:
-        raise Unusable(Finding("config-refused", message, fix, file=config.file))
+        raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
     names = [key, *(alias for alias, own in keys.aliases.items() if own == key)]
     written = next((name for name in names if name in config.data or name in model.overrides), key)
-    message = f"{written} is {exact(form.dims.sizes[symbol] or 0)}: {message}{config.say_name_in_file(written)}"
+    message = f"{written} is {exact(form.dims.sizes[symbol] or 0)}: {message}"
     if overridden := [name for name in names if name in model.overrides]:
         raise Unusable(Finding("config-refused", message, fix, table_key=("overrides", *overridden)))
-    line = next(filter(None, map(config.line, names)), None)
-    raise Unusable(Finding("config-refused", message, fix, file=config.file, line=line))
+    config.refuse(next((name for name in names if config.line(name)), written), message, fix, "config-refused")
 
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
@@ -230,23 +209,19 @@ def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
     return max(sorted(symbols), key=lambda symbol: form.dims.sizes[symbol] or 0, default="")
 
 
-def most_memory(build: Build) -> int:
-    """Return the most bytes that a closed form may predict for a build."""
-    return max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
-
-
 # family, class and constructor arguments, from the table and the config
 
 
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """Return the closed form of a declared model.
-
-    :raises Unusable: if there is no closed form for the model; the message has the names nearest in spelling.
-    """
+    """Return the closed form of a declared model; raise Unusable, with the nearest names, if there is none."""
     named = family_name(model, config, registry)
     families = registry.families(named)
     if not families:
-        _refuse_family(named, model, config, registry)
+        message, nearest = f"there is no closed form for the family {shown(named)}", nearest_to(named, registry.names)
+        elsewhere = CORRECT_IT if nearest else (f"name a model of a family that has one: {', '.join(registry.names)}",)
+        message += f"; the nearest is {nearest!r}" if nearest else ""
+        fix = CORRECT if nearest else CONTRIBUTE
+        _refuse("family", Finding("unknown-closed-form", message, fix, elsewhere=elsewhere), model, config)
     name = architecture_name(model, config, named, registry)
     found = registry.find(named, name)
     if found is None:
@@ -255,7 +230,8 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
             message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {named!r}"
             fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
             _refuse("architecture", Finding("config-invalid", message, fix), model, config)
-        nearest = _join_names(near or [each.name for family in families for each in family.architectures][:3])
+        near = near or [each.name for family in families for each in family.architectures][:3]
+        nearest = ", ".join(near)
         message = f"there is no closed form for {shown(name)} in the family {named!r}; the nearest class is {nearest}"
         finding = Finding("unknown-closed-form", message, CORRECT, elsewhere=CORRECT_IT)
         _refuse("architecture", finding, model, config)
@@ -269,10 +245,7 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
 
 
 def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
-    """Return the file's ``model_type``, or the table's ``family`` if the file has none; never a guess.
-
-    :raises Unusable: if there is neither, or they differ.
-    """
+    """Return the file's ``model_type``, or the table's ``family`` if the file has none; never a guess."""
     said = config.model_type
     if said is None and model.family is None:
         known = registry.family_of(model.architecture or next(iter(config.architectures), ""))
@@ -300,10 +273,7 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
 
 
 def architecture_name(model: Model, config: ModelConfig, family: str, registry: Registry) -> str:
-    """Return the table's ``architecture``, else the only architecture in the file.
-
-    :raises Unusable: if there is none, or more than one.
-    """
+    """Return the table's ``architecture``, else the only architecture in the file."""
     names = config.architectures
     if not model.architecture and len(names) != 1:
         says = f"names {len(names):,} architectures" if names else "names no architecture"
@@ -326,24 +296,6 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
     return named
 
 
-def _refuse_family(family: str, model: Model, config: ModelConfig, registry: Registry) -> NoReturn:
-    message = f"there is no closed form for the family {shown(family)}"
-    fix, elsewhere = CORRECT, CORRECT_IT
-    if nearest := nearest_to(family, registry.names):
-        message += f"; the nearest is {nearest!r}"
-    else:
-        named = model.architecture or next(iter(config.architectures), "")
-        if like := registry.nearest(named):
-            message += f"; the class nearest to {shown(named)} is {_join_names(like)}"
-        known = ", ".join(registry.names)
-        fix, elsewhere = CONTRIBUTE, (f"name a model of a family with a closed form: {known}",)
-    _refuse("family", Finding("unknown-closed-form", message, fix, elsewhere=elsewhere), model, config)
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
-
-
 def _refuse(key: str, finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
     """:raises Unusable: always, at the key in the table if the table has it, else at the key in the config."""
     if getattr(model, key) is not None:
@@ -353,10 +305,7 @@ def _refuse(key: str, finding: Finding, model: Model, config: ModelConfig) -> No
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:
-    """Return the constructor arguments of a class, with the table's values or their defaults.
-
-    :raises Unusable: if the class has no such argument.
-    """
+    """Return the constructor arguments of a class, with the table's values or their defaults."""
     unknown = [key for key in model.options if key not in architecture.options]
     if unknown:
         known = ", ".join(architecture.options)

@@ -113,10 +113,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def count_up(*bounds: int) -> range:
-    """Return the integers for which a line is repeated.
-
-    :raises BadExpression: for more than :data:`MOST_ITEMS`.
-    """
+    """Return the integers for which a line is repeated; raise BadExpression for more than :data:`MOST_ITEMS`."""
     found = range(*bounds)
     if len(found) > MOST_ITEMS:
         raise BadExpression(f"a list of {len(found):,} items is longer than {MOST_ITEMS:,}")
@@ -128,10 +125,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"len": len, "range": count_up, "
 
 @cache
 def compile_size(text: str) -> Evaluate:
-    """Return a function that takes a scope and returns the value of the expression in it.
-
-    :raises BadExpression: for a text that is not arithmetic.
-    """
+    """Return a function of a scope that evaluates a text; raise BadExpression if it is not arithmetic."""
     try:
         tree = ast.parse(text[: LONGEST + 1].strip(), mode="eval") if len(text) <= LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):

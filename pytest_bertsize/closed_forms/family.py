@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.config.older_releases import EVERYWHERE
 from pytest_bertsize.config.values import Dims
-from pytest_bertsize.inventory import TOTAL, Inventory, levels
+from pytest_bertsize.inventory import TOTAL, Inventory, is_within
 from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
@@ -66,31 +67,26 @@ class Family(Struct, frozen=True):
     """A function that derives missing keys from the written ones, as the config class does."""
 
     def at(self, release: Release) -> Self:
-        """Return the family as it is in a release of transformers."""
-        if release >= NEWEST:  # a later release is assumed to be like the newest known one; the build is compared
+        """Return the family as it is in a release of transformers; a release after the newest known one is like it."""
+        if release >= NEWEST:
             return self
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
 
     def of_config(
-        self,
-        config: ModelConfig,  # noqa: ARG002  (families of several models read it)
-        architecture: Architecture,
-        find: Callable[[str], Sequence[Family]] | None = None,  # noqa: ARG002
+        self, config: ModelConfig, architecture: Architecture, find: Callable[[str], Sequence[Family]] | None = None
     ) -> tuple[Family, Architecture]:
         """Return the family and the class for a config: a family of several models reads its parts from the config.
 
         :param find: returns the families of a ``model_type``; ``None`` for the built-in families alone.
         """
+        del config, find
         return self, architecture
 
     def architecture(self, name: str) -> Architecture | None:
         return next((each for each in self.architectures if each.name == name), None)
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        """Return the values of the family's keys in a config.
-
-        :raises Unusable: with all findings at once.
-        """
+        """Return the values of the family's keys in a config; raise Unusable with all findings at once."""
         from pytest_bertsize.config.values import merge_overrides, resolve, select_for_build
 
         if self.derive is None:
@@ -101,10 +97,7 @@ class Family(Struct, frozen=True):
         return values._replace(for_build=select_for_build(self.keys, written))
 
     def component_names(self, dims: Dims) -> list[str]:
-        """List every component of every architecture of the family, at every level: the names that a budget may use.
-
-        Components that depend on the config are included, as in a config with every switch on and no two sizes equal.
-        """
+        """List every component of every architecture, at every level, as in a config with every switch on."""
         on = {**dims.switches, **{switch.key: True for switch in self.keys.switches}}
         distinct = {size.symbol: index for index, size in enumerate(self.keys.sizes, 2)}
         names: dict[str, int] = {}
@@ -112,16 +105,9 @@ class Family(Struct, frozen=True):
             options = dict.fromkeys(architecture.options, True)
             for sizes, switches in ((dims.sizes, dims.switches), (dims.sizes, on), (distinct, on)):
                 everything = Dims({"C": 1, **sizes}, {**switches, **options}, release=self.release)
-                names |= _list_components(ClosedForm(architecture, everything))
+                with suppress(Exception):  # blocks raise anything if the config fits only other classes of the family
+                    names |= ClosedForm(architecture, everything).components
         return list(names)
-
-
-def _list_components(form: ClosedForm) -> dict[str, int]:
-    """Return the components of one class; none if the config fits only other classes of the family."""
-    try:
-        return form.components
-    except Exception:  # noqa: BLE001  (blocks raise anything for a missing size)
-        return {}
 
 
 class ClosedForm(Inventory):
@@ -182,10 +168,7 @@ class ClosedForm(Inventory):
         return sum(term.passes * term.size for term in self.terms)
 
     def formulas(self) -> dict[str, Formula]:
-        """Return a formula for every component at every level and for the total: ``{"pooler": D² + D, …}``.
-
-        The terms are made again with symbols; copies stay factored out, as in ``L·(4·D² + …)``.
-        """
+        """Return a formula for every component and for the total, with copies factored out: ``L·(4·D² + …)``."""
         from pytest_bertsize.closed_forms.formula import Formulas
 
         return Formulas(self.dims).by_component(self.symbolic)
@@ -199,18 +182,7 @@ class ClosedForm(Inventory):
 
     def layers(self, component: str) -> int:
         """Return the number of copies if it is the same for all terms, else 1; with a frozen term, compare tensors."""
-        repeats = self._repeats.get(component, set())
-        if component == TOTAL or not repeats:
-            return 1
-        if not all(trainable for _, trainable in repeats):
+        if not all(term.trainable for term in self.terms):
             return super().layers(component)
-        return next(iter(repeats))[0] if len(repeats) == 1 else 1
-
-    @cached_property
-    def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
-        """Pairs for every component: the number of copies of one of its terms, and whether that term trains."""
-        found: dict[str, set[tuple[int, bool]]] = {}
-        for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.terms}:
-            for level in levels(component):
-                found.setdefault(level, set()).add((times, trainable))
-        return found
+        times = {term.times for term in self.terms if is_within(term.component, component)}
+        return int(times.pop()) if component != TOTAL and len(times) == 1 else 1

@@ -7,12 +7,12 @@ Only matrix products count, 2 FLOPs for a multiply-add, as in torch's own counte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.parts import shared_keys
-from pytest_bertsize.inventory import common, is_within, roll_up
+from pytest_bertsize.inventory import common, is_within, levels, roll_up
 from pytest_bertsize.wording import BadValue, shown
 
 if TYPE_CHECKING:
@@ -81,10 +81,7 @@ def _find_proven(architecture: Architecture) -> str | None:
 
 
 def count_unused_positions(architecture: Architecture, config: Mapping[str, object]) -> int:
-    """Count the rows at the start of the position table that no text uses: up to and including the row of padding.
-
-    :raises BadValue: if positions are numbered from the row of padding, and the config does not name it.
-    """
+    """Count the rows at the start of the position table that no text uses: up to and including the row of padding."""
     proven = _find_proven(architecture)
     padding = FAMILIES[proven].keys.padding if proven else None
     if padding is None:
@@ -133,9 +130,6 @@ def _find_components(inventory: Inventory) -> dict[str, str]:
     return {module: common(adapted[module] or found, UNEXPECTED) for module, found in inside.items()}
 
 
-def _list_modules_around(path: str) -> Iterator[str]:
-    """Yield a module and those around it: ``"a.b"``, ``"a"``, ``""``."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-    yield ""
+def _list_modules_around(path: str) -> list[str]:
+    """Return a module and those around it: ``"a.b"``, ``"a"``, ``""``."""
+    return ["", *levels(path)][::-1]

@@ -1,6 +1,6 @@
 """Formulas as people write them: factors in the order of a tensor's shape (``V·D``), and squares before other terms.
 
-A formula is a sum of products in that order; one writer makes text of it, another LaTeX.
+A formula is a sum of products in that order. Its LaTeX is its text with other signs.
 """
 
 from __future__ import annotations
@@ -41,24 +41,30 @@ class Formula(Struct, frozen=True, dict=True):
         return self.text
 
     @cached_property
+    def raw_text(self) -> str:
+        """The text with ``⌊…⌋`` for a quotient that is rounded down."""
+        return _join_signed((number, _multiply(abs(number), factors)) for number, factors in self.products)
+
+    @property
     def text(self) -> str:
         """The text, such as ``L·(4·D² + 4·D)``; ``0`` for a component without parameters of its own."""
-        return _Text().write_formula(self)
+        return _spell_floors(self.raw_text)
 
     @property
     def latex(self) -> str:
         r"""The LaTeX, such as ``L \cdot (4 \cdot D^{2} + 4 \cdot D)``."""
-        return _Latex().write_formula(self)
+        named = _SYMBOL.sub(_write_subscript, self.raw_text)
+        powers = _POWER.sub(lambda power: f"^{{{power[0].translate(_FROM_SUPERSCRIPT)}}}", named)
+        return powers.replace("·", r" \cdot ").replace("⌊", r"\left\lfloor{").replace("⌋", r"}\right\rfloor")
 
     @property
     def symbols(self) -> set[str]:
         """The names of the symbols in the formula."""
-        factors = [factor for product in self.products for factor in product.factors]
-        return {name for each in factors for name in (each.symbols if isinstance(each, Formula) else symbols_of(each))}
+        return set(_SYMBOL.findall(self.raw_text))
 
     def in_numbers(self, sizes: Mapping[str, int]) -> str:
         """Write the formula with sizes in place of symbols: ``4·768² + 4·768``."""
-        return _Text(sizes).write_formula(self)
+        return _spell_floors(_SYMBOL.sub(lambda symbol: str(sizes.get(symbol[0], symbol[0])), self.raw_text))
 
 
 class Product(NamedTuple):
@@ -144,10 +150,7 @@ def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
 
 
 def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
-    """Return each term of a sum twice: without its coefficient, to find like terms, and as a product.
-
-    The factors of the product are in the order of a shape: rows before columns.
-    """
+    """Return each term of a sum without its coefficient, and as a product with factors in the order of a shape."""
     place = {name: index for index, size in reversed(list(enumerate(shape))) for name in symbols_of(size)}
     return [(_without_number(monomial), _as_product(monomial, place)) for monomial in total]
 
@@ -172,98 +175,74 @@ def _degree(monomial: Monomial) -> int:
     return sum(exponent for _, exponent in monomial.powers)
 
 
-# writers
+# the text
 
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SUPERSCRIPT = str.maketrans("0123456789", _SUPERSCRIPTS)
+_FROM_SUPERSCRIPT = str.maketrans(_SUPERSCRIPTS, "0123456789")
+_POWER = re.compile(f"[{_SUPERSCRIPTS}]+")
+_SYMBOL = re.compile(rf"[^\W\d{_SUPERSCRIPTS}](?:[^\W{_SUPERSCRIPTS}]|\.)*")
 _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
 """A symbol with a subscript, such as ``d_kv``, ``De`` or ``P2``."""
 
 
-class _Text:
-    """Writes formulas in Unicode, with numbers in place of symbols if sizes are given."""
-
-    times = "·"
-
-    def __init__(self, sizes: Mapping[str, int] | None = None) -> None:
-        self._sizes = sizes or {}
-
-    def write_formula(self, formula: Formula) -> str:
-        return self._join_signed(
-            (number, self._multiply(abs(number), map(self._write_factor, factors)))
-            for number, factors in formula.products
-        )
-
-    def _join_signed(self, signed: Iterable[tuple[int | Fraction, str]]) -> str:
-        """Write products with their signs between them."""
-        written = ""
-        for number, product in signed:
-            sign = (" - " if written else "-") if number < 0 else " + " if written else ""
-            written += sign + product
-        return written or "0"
-
-    def _multiply(self, number: int, factors: Iterable[str]) -> str:
-        written = [*factors]
-        return self.times.join(written if written and number == 1 else [str(number), *written])
-
-    def _write_factor(self, factor: Sum | Formula) -> str:
-        if isinstance(factor, Formula):
-            return f"({self.write_formula(factor)})"
-        written = self._write_sum(factor)
-        return f"({written})" if len(factor) > 1 else written
-
-    def _write_sum(self, terms: Sum) -> str:
-        return self._join_signed((each.number, self._write_monomial(each)) for each in terms)
-
-    def _write_monomial(self, monomial: Monomial) -> str:
-        """Write a monomial without its sign."""
-        above = [self._write_power(base, exponent) for base, exponent in monomial.powers if exponent > 0]
-        below = [self._write_power(base, -exponent) for base, exponent in monomial.powers if exponent < 0]
-        number, divisor = abs(monomial.number).as_integer_ratio()
-        written = self._multiply(number, above)
-        below = below if divisor == 1 else [str(divisor), *below]
-        return self.write_fraction(written, below) if below else written
-
-    def _write_power(self, base: Base, exponent: int) -> str:
-        if isinstance(base, str):
-            written = self.write_symbol(base)
-        elif isinstance(base, Floor):
-            written = self.write_floor(self._write_sum(base.quotient))
-        else:
-            written = f"({self._write_sum(base)})"
-        return written if exponent == 1 else self.write_exponent(written, exponent)
-
-    def write_symbol(self, name: str) -> str:
-        return str(self._sizes.get(name, name))
-
-    def write_floor(self, inside: str) -> str:
-        return f"floor({inside})"
-
-    def write_exponent(self, base: str, exponent: int) -> str:
-        return base + str(exponent).translate(_SUPERSCRIPT)
-
-    def write_fraction(self, above: str, below: Sequence[str]) -> str:
-        return f"{above}/{below[0] if len(below) == 1 else f'({self.times.join(below)})'}"
+def _join_signed(signed: Iterable[tuple[int | Fraction, str]]) -> str:
+    """Write products with their signs between them."""
+    written = ""
+    for number, product in signed:
+        sign = (" - " if written else "-") if number < 0 else " + " if written else ""
+        written += sign + product
+    return written or "0"
 
 
-class _Latex(_Text):
-    times = r" \cdot "
+def _multiply(number: int, factors: Iterable[str | Sum | Formula]) -> str:
+    written = [each if isinstance(each, str) else _write_factor(each) for each in factors]
+    return "·".join(written if written and number == 1 else [str(number), *written])
 
-    def write_symbol(self, name: str) -> str:
-        """Write a symbol of several letters with a subscript, so that it does not read as a product."""
-        parts = _SUBSCRIPT.fullmatch(name)
-        letter, below = (parts[1], parts[2] or parts[3]) if parts else (name, "")
-        if below:
-            return f"{letter}_{{{below if below.isdecimal() else self._write_upright(below)}}}"
-        return letter if len(letter) == 1 else self._write_upright(letter)
 
-    def write_floor(self, inside: str) -> str:
-        return rf"\left\lfloor{{{inside}}}\right\rfloor"
+def _write_factor(factor: Sum | Formula) -> str:
+    """Write a factor, in brackets if it is a formula or a sum of several terms."""
+    if isinstance(factor, Formula):
+        return f"({factor.raw_text})"
+    written = _write_sum(factor)
+    return f"({written})" if len(factor) > 1 else written
 
-    def write_exponent(self, base: str, exponent: int) -> str:
-        return f"{base}^{{{exponent}}}"
 
-    def write_fraction(self, above: str, below: Sequence[str]) -> str:
-        return rf"\frac{{{above}}}{{{self.times.join(below)}}}"
+def _write_sum(terms: Sum) -> str:
+    return _join_signed((each.number, _write_monomial(each)) for each in terms)
 
-    def _write_upright(self, name: str) -> str:
-        return rf"\mathrm{{{re.sub(r'[^A-Za-z0-9]', ' ', name)}}}".replace(" ", r"\_")
+
+def _write_monomial(monomial: Monomial) -> str:
+    """Write a monomial without its sign."""
+    number, divisor = abs(monomial.number).as_integer_ratio()
+    above = _multiply(number, (_write_power(*power) for power in monomial.powers if power[1] > 0))
+    below = [_write_power(base, -exponent) for base, exponent in monomial.powers if exponent < 0]
+    below = below if divisor == 1 else [str(divisor), *below]
+    return _divide(above, "·".join(below)) if below else above
+
+
+def _divide(above: str, below: str) -> str:
+    return f"{above}/({below})" if re.search("[· ]", below) else f"{above}/{below}"
+
+
+def _write_power(base: Base, exponent: int) -> str:
+    if isinstance(base, Floor):
+        base = f"⌊{_divide(_write_factor(base.above), _write_sum(base.below))}⌋"
+    written = base if isinstance(base, str) else f"({_write_sum(base)})"
+    return written if exponent == 1 else written + str(exponent).translate(_SUPERSCRIPT)
+
+
+def _spell_floors(written: str) -> str:
+    return written.replace("⌊", "floor(").replace("⌋", ")")
+
+
+def _write_subscript(symbol: re.Match[str]) -> str:
+    """Write a symbol of several letters with a subscript, so that it does not read as a product."""
+    parts = _SUBSCRIPT.fullmatch(symbol[0])
+    return f"{parts[1]}_{{{_write_upright(parts[2] or parts[3])}}}" if parts else _write_upright(symbol[0])
+
+
+def _write_upright(name: str) -> str:
+    if len(name) == 1 or name.isdecimal():
+        return name
+    return r"\mathrm{" + re.sub("[^A-Za-z0-9]", r"\\_", name) + "}"

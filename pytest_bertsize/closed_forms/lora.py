@@ -44,22 +44,19 @@ MOST_SHOWN = 12
 
 
 def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]:
-    """Return the terms of a model with an adapter on it.
+    """Return the terms of a model with an adapter of rank ``r``, an integer or a symbol.
 
-    :param r: the adapter's rank, or a symbol for it.
-    :raises ValueError: with a message, if the adapter fits no module, or if it fits a module that PEFT or this closed
-        form does not support.
+    :raises ValueError: if the adapter fits no module, or one that PEFT or this closed form does not support.
     """
     return _Placement(adapter, tuple(terms)).change_terms(r)
 
 
 class Module(NamedTuple):
-    """A module of a model."""
+    """A module of a model; its kind is ``""`` if it only contains others."""
 
     pattern: str
     """The path of the module, with a star for the index of each list."""
     kind: str = ""
-    """The kind of the module in the closed form; ``""`` for a module that only contains others."""
     component: str = ""
 
 
@@ -88,8 +85,7 @@ class _Placement:
         # no dot comes before an end, so that pre_classifier is one of "classifier"
         ends = (*adapter.modules_to_save, *self.by_task)
         self.saved = [path for path in self.modules if path.endswith(ends)]
-        for path in self.saved:
-            self._refuse_saved(path)
+        self._refuse_saved()
 
     # which modules
 
@@ -101,8 +97,15 @@ class _Placement:
         whole = rf"(.*\.)?({'|'.join(saved)})(\..*)?" if saved else ""
         left_out = self._find_named(adapter.exclude_modules) | self._find_named(whole)
         found = {path: each for path, each in self.modules.items() if path in wanted - left_out}
+        if wanted and not found:
+            path = next(filter(wanted.__contains__, self.modules))
+            raise ValueError(f"exclude_modules, modules_to_save or the task_type leave out {printable(path)}")
         if not found:
-            raise ValueError(f"{said} matches no module that can have an adapter; {self._suggest_target(wanted)}")
+            there, names = self.last_names(ADAPTABLE), adapter.target_modules
+            near = {nearest_to(each, there) for each in names} - {""} if isinstance(names, tuple) else set()
+            has = printable(", ".join(sorted(near or there)[:MOST_SHOWN]))
+            pattern = " (a string is a regular expression over a module's whole name)" if isinstance(names, str) else ""
+            raise ValueError(f"{said}{pattern} matches no module that can have an adapter; the model has {has}")
         if unfit := next((path for path, each in found.items() if each.kind not in ADAPTABLE), None):
             raise ValueError(f"{said} matches {printable(unfit)}, which is neither a linear layer nor an embedding")
         return found
@@ -140,37 +143,24 @@ class _Placement:
         )
         return not layers or next(numbers, None) in layers
 
-    def _suggest_target(self, found: set[str]) -> str:
-        """Return the fix if no module is a target."""
-        wanted = self.adapter.target_modules
-        if left_out := next(filter(found.__contains__, self.modules), None):
-            return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out)}"
-        if isinstance(wanted, str) and wanted != ALL_LINEAR and re.fullmatch(r"[\w.-]+", wanted):
-            return f"a string is a regular expression over a module's whole name, so write [{shown(wanted)}]"
-        there = self.last_names(ADAPTABLE)
-        near = {nearest_to(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
-        return f"the model has {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
-
     def last_names(self, kinds: Sequence[str] | None = None) -> set[str]:
         """Return the last part of each path, for modules of some ``kinds`` or for all modules."""
         return {path.rsplit(".", 1)[-1] for path, each in self.modules.items() if kinds is None or each.kind in kinds}
 
-    def _refuse_saved(self, path: str) -> None:
-        """:raises ValueError: for a module that cannot be saved."""
-        if path in self.lists:
-            raise ValueError(f"modules_to_save has {printable(path)}, a list of modules, which PEFT cannot save as one")
-        if path in self.targets:
-            by_task = not path.endswith(self.adapter.modules_to_save)
-            because = f", to which task_type {self.adapter.task_type} adds it" if by_task else ""
-            raise ValueError(
-                f"{printable(path)} gets an adapter and is one of the modules to save{because}: PEFT refuses that; "
-                f"write exclude_modules = [{shown(path.rsplit('.', 1)[-1])}]"
-            )
-        if inner := next((each for each in self.saved if each.startswith(f"{path}.")), None):
-            raise ValueError(
-                f"modules_to_save matches {printable(inner)} and also {printable(path)} around it: PEFT compares the "
-                f"ends of names, and would save {printable(inner)} twice; write a longer name, or leave one of them out"
-            )
+    def _refuse_saved(self) -> None:
+        """:raises ValueError: for a module that PEFT cannot save."""
+        for path in self.saved:
+            inner = next((each for each in self.saved if each.startswith(f"{path}.")), None)
+            if path in self.lists:
+                why = "is a list of modules; name the modules in it"
+            elif path in self.targets:
+                why = f"gets an adapter; write exclude_modules = [{shown(path.rsplit('.', 1)[-1])}]"
+            elif inner:
+                why = f"contains {printable(inner)}, which PEFT would save twice; write a longer name"
+            else:
+                continue
+            by = f" (by task_type {self.adapter.task_type})" if path.endswith(self.by_task or ("\n",)) else ""
+            raise ValueError(f"PEFT cannot save {printable(path)}{by}: it {why}")
 
     def find_saved(self, name: str) -> str:
         """Return the path of the saved module that a tensor is in, or ``""``."""
@@ -232,6 +222,8 @@ class _Placement:
         pattern, kind, start = weight.name.rpartition(".")[0], weight.kind, self.adapter.start
         ranks = self.adapter.rank_pattern
         r = next((rank for said, rank in ranks.items() if re.fullmatch(at_the_end(said), path)), r)
+        if start == "orthogonal" and r % 2:
+            raise ValueError(f"the rank of {printable(path)} is {r}: for orthogonal weights PEFT refuses an odd one")
         # Conv1D has its inputs first, as an embedding has: V words, each of D numbers
         inputs, outputs = reversed(weight.shape) if kind == "linear" else weight.shape
         shapes: dict[str, tuple[Count, ...]]
@@ -240,9 +232,13 @@ class _Placement:
                 raise ValueError(f"lora_bias is true, but {printable(path)} is an embedding: PEFT has no bias there")
             shapes = {"lora_embedding_A.default": (r, inputs), "lora_embedding_B.default": (outputs, r)}
         else:
+            least = min((r, inputs, outputs), key=int)
+            if start == "loftq" and (least != r or kind != "linear"):
+                fits = f"at most {int(least)}" if kind == "linear" else "no rank"
+                raise ValueError(f"LoftQ allows {fits} for {printable(path)}: correct rank_pattern or target_modules")
+            rank = least if start.startswith(CUTTING) else r
             swapped = kind == "transposed_linear" and start == "olora"
             first, last = (outputs, inputs) if swapped else (inputs, outputs)
-            rank = self._cut_rank(r, weight, path)
             shapes = {"lora_A.default.weight": (rank, first), "lora_B.default.weight": (last, rank)}
             shapes |= {"lora_B.default.bias": (last,)} if self.adapter.lora_bias else {}
         shapes |= {"lora_magnitude_vector.default.weight": (outputs,)} if self.adapter.use_dora else {}
@@ -250,22 +246,6 @@ class _Placement:
             yield weight._replace(
                 name=f"{pattern}.{name}", shape=shape, component=LORA, trainable=True, tied_to=None, kind=""
             )
-
-    def _cut_rank(self, r: Count, weight: Term, path: str) -> Count:
-        """Return the rank of the adapter on a weight; a decomposition cuts it to the weight's smaller side."""
-        start = self.adapter.start
-        least = min((r, *weight.shape), key=int) if start.startswith(CUTTING) else r
-        where = f"init_lora_weights is {shown(start)}, and "
-        if start == "loftq" and weight.kind != "linear":
-            raise ValueError(
-                f"{where}{printable(path)} is a Conv1D, whose sides LoftQ swaps: leave it out of target_modules"
-            )
-        where += f"the rank of {printable(path)} is {r}"
-        if start == "loftq" and least != r:
-            raise ValueError(f"{where}, which LoftQ cuts to {int(least)}: write {int(least)} in rank_pattern")
-        if start == "orthogonal" and r % 2:
-            raise ValueError(f"{where}, an odd number, which PEFT refuses; write an even one")
-        return least
 
 
 def _ends_of(path: str) -> Iterator[str]:
@@ -278,34 +258,26 @@ def _ends_of(path: str) -> Iterator[str]:
 
 
 def list_notes(adapter: Adapter, terms: Sequence[Term]) -> Iterator[Finding]:
-    """Yield notes on hidden costs of an adapter, and on heads that it leaves untrained.
-
-    :param terms: the model's own terms, with integers as sizes.
-    """
+    """Yield notes on hidden costs of an adapter on a model's own terms, and on heads that it leaves untrained."""
     places = _Placement(adapter, terms)
     if adapter.targets_of:
         names = shown(list(adapter.target_modules))
         message = f"target_modules is left out: PEFT uses {names} for {adapter.targets_of}"
         yield _warn("defaulted-key", message, f"write target_modules = {names}", "target_modules")
     targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
-    absent: list[tuple[str, str, Sequence[str] | None]] = [
-        ("target_modules", each, ADAPTABLE)
-        for each in targets
-        if not any(each in _ends_of(path) for path in places.modules)
-    ]
-    absent += [
-        ("modules_to_save", each, None)
+    ends = {end for path in places.modules for end in _ends_of(path)}
+    ignored = [("target_modules", each, places.last_names(ADAPTABLE)) for each in targets if each not in ends]
+    ignored += [
+        ("modules_to_save", each, places.last_names())
         for each in adapter.modules_to_save
         if each not in places.by_task and not any(path.endswith(each) for path in places.modules)
     ]
-    for key, wanted, kinds in absent:
+    for key, wanted, known in ignored:
         message = f"{key} has {shown(wanted)}, but no module's name ends with it: PEFT ignores it"
-        fix = did_you_mean(wanted, places.last_names(kinds), "remove it", shown)
-        yield _warn("ignored-key", message, fix, key)
+        yield _warn("ignored-key", message, did_you_mean(wanted, known, "remove it", shown), key)
     yield from _note_copies(places)
     sizes: dict[str, int] = {}
-    for term in terms:
-        name = term.name_at([each.indices()[0] for each in term.copies])
+    for name, term in name_tensors(terms):
         path = name.rpartition(".")[0]
         if term.component in HEADS and path not in places.targets and not places.find_saved(name):
             sizes[path] = sizes.get(path, 0) + (0 if term.tied_to else term.size)
@@ -316,8 +288,8 @@ def list_notes(adapter: Adapter, terms: Sequence[Term]) -> Iterator[Finding]:
 
 
 def _warn(kind: Kind, message: str, fix: str, key: str, **more: Any) -> Finding:
-    at = {"component": "adapters", "table_key": ("adapter", key)}
-    return Finding(kind, message, fix, "warning", **{**at, **more})
+    at = {"severity": "warning", "component": "adapters", "table_key": ("adapter", key)}
+    return Finding(kind, message, fix, **{**at, **more})
 
 
 def _note_copies(places: _Placement) -> Iterator[Finding]:
@@ -333,10 +305,10 @@ def _note_copies(places: _Placement) -> Iterator[Finding]:
         copies = f"{PREFIX}.{pattern}.{COPY}."
         count = int(sum(term.total for term in after if term.name.startswith(copies)))
         what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
+        more: dict[str, Any] = {"component": SAVED, "actual": count}
         if other := next(outside, ""):
             message = f"{what}, and the copy is not tied to {printable(other)}, as the original is"
             fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
-            yield _warn("dead-weight", message, fix, "modules_to_save", component=SAVED, actual=count)
+            yield _warn("dead-weight", message, fix, "modules_to_save", **more)
         else:
-            key = ("adapter", "modules_to_save")
-            yield Finding("dead-weight", what, severity="note", component=SAVED, actual=count, table_key=key)
+            yield _warn("dead-weight", what, "", "modules_to_save", severity="note", **more)

@@ -18,8 +18,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import declare
@@ -31,7 +33,7 @@ from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.wording import did_you_mean, shown
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -56,10 +58,8 @@ class Registry:
         release: Release = NEWEST,
         installed: Callable[[], Iterable[tuple[str, Family]]] = tuple,
     ) -> None:
-        """Add contributions to the built-in closed forms.
+        """Add contributions, each with its source, to the built-in closed forms.
 
-        :param contributed: the contributed families, each with the name of its source.
-        :param release: the release of transformers.
         :param installed: returns the contributions of installed packages, which are added if nothing else is found.
         :raises BadExpression: if an architecture of a family has a closed form already.
         """
@@ -97,10 +97,7 @@ class Registry:
         return [each.at(self.release) for each in known] if known or not self._has_more() else self.families(name)
 
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
-        """Return the closed form of one architecture of a family.
-
-        :raises Unusable: if installed packages have two closed forms for one class, or a file that cannot be read.
-        """
+        """Return the closed form of one architecture; raise Unusable for a mistake of an installed package."""
         known = ((family, family.architecture(architecture)) for family in self.families(name))
         found = next(((family, known) for family, known in known if known), None)
         return self.find(name, architecture) if found is None and self._has_more() else found
@@ -123,10 +120,7 @@ class Registry:
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
         """Return the family that reads the most keys of a config without ``model_type``, or all families that tie.
 
-        If several families tie, the config's name decides, else BERT is returned if it is one of these families.
-
-        :param reference: the config's file and the keys that lead to it.
-        :returns: an empty list if no family reads any key of the config.
+        If several tie, the name in ``reference`` decides, the config's file and keys, else BERT if it is among them.
         """
         reads = {
             name: {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
@@ -134,15 +128,10 @@ class Registry:
         }
         fits = {name: sum(key in keys for key in data) for name, keys in reads.items()}
         most = max(fits.values())
-        if not most:
-            return []
-        best = [name for name, count in fits.items() if count == most]
-        words = re.sub(r"[^a-z0-9]+", "-", reference.lower())
-        words = re.sub(r"(discriminator|generator)", "electra", words)
-        named = [name for name in best if re.sub(r"[^a-z0-9]+", "-", name) in words]
-        if named:
-            return [max(named, key=len)]
-        return ["bert"] if "bert" in best else best
+        best = [name for name, count in fits.items() if count == most > 0]
+        words, *plain = (re.sub(r"[^a-z0-9]+", "-", each.lower()) for each in (reference, *best))
+        named = [name for name, each in zip(best, plain, strict=True) if each in words]
+        return [max(named, key=len)] if named else ["bert"] if "bert" in best else best
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
         """Return the architectures whose names are nearest in spelling, within ``family`` if that family is known."""
@@ -159,11 +148,7 @@ class Registry:
 
 
 def registry_of(settings: Settings | None, release: Release) -> Registry:
-    """Return the built-in closed forms with those of the table's files and of installed packages.
-
-    :param settings: ``None`` if no table is read.
-    :raises SettingsError: for a file without a closed form, and for two closed forms of one architecture.
-    """
+    """Return the built-in closed forms with those of the table's files; raise SettingsError for a wrong file."""
     names = settings.closed_forms if settings else ()
     files = [(name, family) for name in names if settings for family in _of_file(settings, name)]
     try:
@@ -188,10 +173,7 @@ def _of_file(settings: Settings, name: str) -> Iterator[Family]:
 
 
 def _of_packages() -> Iterator[tuple[str, Family]]:
-    """Yield the closed forms of installed packages, which are used for classes that have no other closed form.
-
-    :raises BadExpression: for a file that cannot be read.
-    """
+    """Yield the closed forms of installed packages; raise BadExpression for a file that cannot be read."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group=GROUP):
@@ -203,10 +185,7 @@ def _of_packages() -> Iterator[tuple[str, Family]]:
 
 
 def _file_of(entry: EntryPoint) -> Path:
-    """Return the file that an entry point names, without importing its package.
-
-    :raises BadExpression: for a package without a folder, and for a file whose name does not end in ``.toml``.
-    """
+    """Return the file that an entry point names, without importing its package; raise BadExpression for none."""
     from importlib.util import find_spec
 
     package, _, name = entry.value.partition(":")
@@ -218,10 +197,7 @@ def _file_of(entry: EntryPoint) -> Path:
 
 
 def families_in(content: bytes) -> Iterator[Family]:
-    """Read the families of a file.
-
-    :raises BadExpression: with the first mistake of the file.
-    """
+    """Read the families of a file; raise BadExpression with the first mistake of the file."""
     import tomli
 
     if len(content) > LARGEST:
@@ -239,59 +215,50 @@ def families_in(content: bytes) -> Iterator[Family]:
             raise BadExpression(f"[{name}]: {error}") from None
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+class _Table(Struct, forbid_unknown_fields=True):
+    """The table of a family in a contributed file."""
 
-
-KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    **dict.fromkeys(
-        ("like", "sizes", "switches", "activations", "classes", "defined_in"),
-        (lambda value: isinstance(value, str), "{key} is {value}, not a text"),
-    ),
-    "divisible": (
-        lambda value: isinstance(value, list) and all(map(_are_texts, value)) and {*map(len, value)} <= {2},
-        '{key} is {value}; write [["hidden_size", "num_attention_heads"]]',
-    ),
-    "inert": (_are_texts, '{key} is {value}, not a list of keys; write inert = ["token_dropout"]'),
-    "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is not a table of texts"),
-}
-"""The keys of a family's table, each with a test of its value's type and the message for a value that fails it."""
+    classes: Annotated[str, Meta(pattern=r"\S")]
+    like: str | None = None
+    sizes: str = ""
+    switches: str = ""
+    activations: str = ""
+    divisible: tuple[tuple[str, str], ...] = ()
+    inert: tuple[str, ...] = ()
+    trees: dict[str, str] = {}
+    defined_in: str = "transformers"
 
 
 def _read_family(name: str, table: object) -> Family:
-    if not isinstance(table, dict):
-        raise BadExpression(f'it is {shown(table)}, not a table with the keys "classes" and "trees"')
-    for key, value in table.items():
-        if key not in KEYS:
-            instead = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")
-            raise BadExpression(f"{shown(key)} is not a key; {instead}")
-        fits, message = KEYS[key]
-        if not fits(value):
-            raise BadExpression(message.format(key=key, value=shown(value)))
-    like = table.get("like", name)
-    if "like" in table and like not in FAMILIES:
-        raise BadExpression(f"like is {shown(like)}; {did_you_mean(like, [*FAMILIES], 'write a built-in family')}")
-    if not table.get("classes", "").strip():
-        raise BadExpression('it has no classes; write classes = "NAME   body + head"')
-    known, trees = FAMILIES.get(like), table.get("trees", {})
-    for text in trees.values():
+    try:
+        read = msgspec.convert(table, _Table)
+    except msgspec.ValidationError as error:
+        known = ", ".join(_Table.__struct_fields__)
+        message = f'{printable(str(error))}; the keys are {known}, as in classes = "NAME   body + head"'
+        raise BadExpression(message) from None
+    if read.like is not None and read.like not in FAMILIES:
+        instead = did_you_mean(read.like, [*FAMILIES], "write a built-in family")
+        raise BadExpression(f"like is {shown(read.like)}; {instead}")
+    like = FAMILIES.get(read.like or name)
+    for text in read.trees.values():
         assert Tree(text).read
-    keys = known.keys if known else ConfigKeys(())
-    said = {key: table[key] for key in ("sizes", "switches", "activations") if key in table}
-    said["divisible"] = (*keys.divisible, *map(tuple, table.get("divisible", ())))
+    keys = like.keys if like else ConfigKeys(())
+    said: dict[str, Any] = {key: getattr(read, key) for key in ("sizes", "switches", "activations")}
+    said["divisible"] = (*keys.divisible, *read.divisible)
     try:
         declare.read_keys(ConfigKeys(()), **said)
     except (ValueError, KeyError, IndexError) as error:
         raise BadExpression(f"sizes, switches or activations cannot be read: {error}") from None
     found = declare.family(
         name,
-        known,
-        classes=table["classes"],
-        trees=trees,
-        inert=(*keys.inert, *table.get("inert", ())),
-        stem=trees.get("stem", known.trees["stem"] if known else ""),
+        like,
+        classes=read.classes,
+        trees=read.trees,
+        inert=(*keys.inert, *read.inert),
+        stem=read.trees.get("stem", like.trees["stem"] if like else ""),
         under=name.replace("-", "_"),
         **said,
     )
-    module = table.get("defined_in", "transformers")
-    return replace(found, architectures=tuple(replace(each, defined_in=module) for each in found.architectures))
+    return replace(
+        found, architectures=tuple(replace(each, defined_in=read.defined_in) for each in found.architectures)
+    )

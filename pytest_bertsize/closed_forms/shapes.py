@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, islice
 from math import inf, lcm, log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,18 +29,15 @@ from pytest_bertsize.wording import exact
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.config.adapter import Adapter
 
 OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
 """Keys of lists with an entry for each layer."""
 MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7
 """The largest distance of a shape in a report, a sum of logarithms: a size that changes by a tenth adds about 0.1."""
-SEQ_LEN = 128
-FURTHEST = 4
-"""The largest multiple of a present size that is tried."""
-WIDEST, DEEPEST = 1_024, 24
-"""The width and depth of BERT-large, which are tried for smaller models, too."""
+FURTHEST, WIDEST, DEEPEST = 4, 1_024, 24
+"""The largest multiple of a present size that is tried, and the width and depth that are tried for small models, too:
+those of BERT-large."""
 MOST_TRIED = 32
 """The most values of one size that are tried beside another size; these are the nearest ones."""
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
@@ -49,6 +46,12 @@ HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
 """Keys of the width of a head, in families where it does not follow from the model's width."""
 OF_ADAPTER = ("r", "target_modules")
 """Keys of an adapter that a search varies."""
+
+Sizes: TypeAlias = Mapping[str, int]
+Exceed: TypeAlias = Callable[["ClosedForm"], Iterable[int]]
+"""A function that returns by how much a closed form exceeds each limit; a negative number if it does not."""
+Tried: TypeAlias = tuple[Mapping[str, Any], str, "ClosedForm | None"]
+"""The changes of a shape, the same as text, and its closed form."""
 
 
 class Wish(NamedTuple):
@@ -60,7 +63,7 @@ class Wish(NamedTuple):
     """The number that widths and vocabularies are multiples of."""
     head: int | None = None
     """Hidden units of one head; ``None`` for the present number."""
-    seq_len: int = SEQ_LEN
+    seq_len: int = 128
     """The number of tokens of the forward pass whose FLOPs are compared, unless a limit sets it."""
 
 
@@ -87,15 +90,6 @@ class Found(NamedTuple):
     """The number of tokens in the forward pass whose FLOPs are counted."""
 
 
-class Axis(NamedTuple):
-    """A size that varies, perhaps with others that depend on it."""
-
-    key: str
-    values: range
-    sizes_at: Callable[[int], Mapping[str, int]]
-    """A function that returns all sizes for a value."""
-
-
 def find_shapes(
     derivation: Derivation,
     limits: Sequence[Limit],
@@ -117,35 +111,29 @@ def find_shapes(
     form, own = derivation.form, list_of_adapter(derivation, limits)
     limits = [*limits, Limit(TOTAL, None, form.total, form.total, "")] if own else limits
     of_flops = [limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)]
-    seq_len = next(iter(of_flops), wish.seq_len)
-    if of_flops and seq_len and flops.count_flops(form, seq_len) is None:
+    wish = wish._replace(seq_len=next(iter(of_flops), wish.seq_len))
+    if of_flops and flops.count_flops(form, wish.seq_len) is None:
         adapted = " with its adapter" if "adapter" in form.architecture.added else ""
         message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
         raise Unusable(
             Finding("unknown-closed-form", message, "leave out the limit on FLOPs, as in --total 110M alone")
         )
 
-    highest = [(limit, limit.maximum) for limit in limits if limit.maximum is not None]
+    def exceed(form: ClosedForm) -> Iterator[int]:
+        return (measure(limit, form) - limit.maximum for limit in limits if limit.maximum is not None)
 
-    def weigh(form: ClosedForm) -> list[int]:
-        return [measure(limit, form) for limit, _ in highest]
-
-    def has_room(form: ClosedForm | None) -> bool:
-        return form is not None and all(measure(limit, form) <= maximum for limit, maximum in highest)
-
-    def count_shapes(rows: Iterable[tuple[Mapping[str, Any], str, ClosedForm | None]]) -> Iterator[Shape]:
-        for changes, said, counted in rows:
+    def count_shapes(tried: Iterable[Tried]) -> Iterator[Shape]:
+        for changes, said, counted in tried:
             if counted and all(is_allowed(limit, measure(limit, counted)) for limit in limits):
-                yield Shape(changes, said, counted, flops.count_flops(counted, seq_len))
+                yield Shape(changes, said, counted, flops.count_flops(counted, wish.seq_len))
 
-    if own and derivation.adapter and derivation.alone:
-        tried = _list_adapters(derivation.adapter, derivation.alone, form, own, wish.keep, has_room)
-        if adapters := tuple(islice(count_shapes(tried), most)):
-            return Found(adapters, tuple(key for key in OF_ADAPTER if key not in wish.keep), seq_len)
-    search = _Search(Variants(derivation), wish._replace(seq_len=seq_len), weigh, has_room)
-    found = [*count_shapes(search.list_nearest(furthest))]
+    adapters = count_shapes(_list_adapters(derivation, own, wish.keep, exceed) if own else [])
+    if found := tuple(islice(adapters, most)):
+        return Found(found, tuple(key for key in OF_ADAPTER if key not in wish.keep), wish.seq_len)
+    search = _Search(Variants(derivation), wish, exceed)
+    found = tuple(count_shapes(search.list_nearest(furthest)))
     best = (each for each in found if not any(search.is_larger(other.changes, each.changes) for other in found))
-    return Found(tuple(islice(best, most)), search.varied, seq_len)
+    return Found(tuple(islice(best, most)), search.varied, wish.seq_len)
 
 
 def list_of_adapter(derivation: Derivation, limits: Sequence[Limit]) -> list[str]:
@@ -176,106 +164,87 @@ def _find_largest(values: range, has_room: Callable[[int], bool]) -> int | None:
     return values[place - 1] if 0 < place < len(values) else None
 
 
+class _Axis(Struct, frozen=True):
+    """A size that varies, perhaps with others that keep their ratio to it."""
+
+    key: str
+    now: int
+    values: range
+    exact: Mapping[str, Fraction] = {}
+    """The ratios of other sizes to this one; each value gives whole numbers."""
+    rounded: Sizes = {}
+    """Other sizes at present, which are rounded down to multiples of ``multiple``."""
+    multiple: int = 1
+
+    def at(self, value: int) -> Sizes:
+        """Return all sizes for a value."""
+        step, ratio = self.multiple, Fraction(value, self.now)
+        rounded = {key: max(step, int(size * ratio) // step * step) for key, size in self.rounded.items()}
+        exact = {key: int(each * value) for key, each in self.exact.items()}
+        return {self.key: value, **exact, **(self.rounded if value == self.now else rounded)}
+
+
 class _Search:
     """A search over the sizes of a model."""
 
-    def __init__(
-        self,
-        variants: Variants,
-        wish: Wish,
-        weigh: Callable[[ClosedForm], list[int]],
-        has_room: Callable[[ClosedForm | None], bool],
-    ) -> None:
-        """Prepare a search.
-
-        :param weigh: returns the limited quantities of a closed form.
-        :param has_room: returns whether a closed form exceeds no limit.
-        """
-        self._variants, self._wish, self._weigh, self._has_room = variants, wish, weigh, has_room
-        self._now = {key: variants.now(key) for key in variants.sizes}
+    def __init__(self, variants: Variants, wish: Wish, exceed: Exceed) -> None:
+        self._variants, self._exceed = variants, exceed
+        self._now = now = {key: variants.now(key) for key in variants.sizes}
         self._kept = wish.keep | variants.unsure.keys()
-        self._keys = {size.symbol: key for key, size in variants.sizes.items()}
-        free = {symbol: key for symbol, key in self._keys.items() if key not in self._kept}
-        self._width = self._keys.get("D", "")
+        keys = {size.symbol: key for key, size in variants.sizes.items()}
+        free = {symbol: key for symbol, key in keys.items() if key not in self._kept}
+        self._width, step = keys.get("D", ""), wish.multiple
         self._networks = [free[each] for each in NETWORKS if each in free]
-        self._heads, self._start = self._list_heads()
-        step, first = wish.multiple, next(iter(self._networks), "")
-        wide = self._list_widths() if self._width else range(0)
-        axes = [Axis(self._width, wide, self._size_at_width)]
-        axes += [Axis(first, self._list_up_to(first, step), self._size_networks)] if first else []
+        self._start: Sizes | None = {}
+        """Sizes at the present width with the wished heads; ``None`` if it has no whole number of these."""
+        axes = [self._make_width(keys, wish)] if self._width else []
+        if self._networks:
+            first, *others = self._networks
+            sizes = range(step, FURTHEST * now[first] + 1, step)
+            axes.append(_Axis(first, now[first], sizes, {}, {key: now[key] for key in others}, step))
         for symbol, key in free.items():
             if symbol[0] == "L" and variants.sizes[key].repeats and self._can_be_deeper(key):
-                depths = range(max(1, variants.sizes[key].minimum), max(FURTHEST * self._now[key], DEEPEST) + 1)
-                axes.append(Axis(key, depths[:MOST_LAYERS], lambda depth, key=key: {key: depth}))  # type: ignore[misc]
+                depths = range(max(1, variants.sizes[key].minimum), max(FURTHEST * now[key], DEEPEST) + 1)
+                axes.append(_Axis(key, now[key], depths[:MOST_LAYERS]))
         rows = []
         for key in (free[each] for each in ROWS if each in free):  # some families count positions from 2 on
-            least = step if key == self._keys["V"] else -(-wish.seq_len // step) * step + self._now[key] % step
-            fewer = range(least, self._now[key] + step, step)
-            rows.append(Axis(key, fewer, lambda count, key=key: {key: count}))  # type: ignore[misc]
+            least = step if key == keys["V"] else -(-wish.seq_len // step) * step + now[key] % step
+            rows.append(_Axis(key, now[key], range(least, now[key] + step, step)))
         self._axes, self._rows = ([*filter(self._is_limited, found)] for found in (axes, rows))
 
     @property
     def varied(self) -> tuple[str, ...]:
         """The keys for which other values are tried."""
-        of_width = [*self._size_at_width(self._now[self._width])] if self._width else []
-        keys = [key for axis in self._axes for key in (of_width if axis.key == self._width else axis.sizes_at(1))]
-        return tuple(dict.fromkeys((*(self._start or ()), *keys, *(axis.key for axis in self._rows))))
+        keys = (key for axis in (*self._axes, *self._rows) for key in axis.at(axis.now))
+        return tuple(dict.fromkeys((*(self._start or ()), *keys)))
 
-    # the width
+    # the axes
 
-    def _list_heads(self) -> tuple[dict[str, Fraction], Mapping[str, int] | None]:
-        """Return the ratio of each number of heads to the width, and the present width's sizes with the wished heads.
-
-        :raises Unusable: if no width has heads of the wished width.
-        """
-        there = [self._keys[each] for each in HEADS if each in self._keys and self._width]
-        if not there:
-            return {}, {}
-        width, own = self._now[self._width], next((key for key in HEAD_WIDTHS if key in self._now), "")
-        head = Fraction(self._now[own]) if own else Fraction(width, self._now[there[0]])
-        wished = self._wish.head or head
-        ratios = {key: Fraction(self._now[key], width) * head / wished for key in there}
-        if self._wish.head is None:
-            return ratios, {}
-        counts = {key: ratio * width for key, ratio in ratios.items()}
-        start = {**({own: int(wished)} if own else {}), **{key: int(count) for key, count in counts.items()}}
-        is_whole = all(count.denominator == 1 for count in counts.values())
-        return ratios, start if is_whole and not self._kept & start.keys() else None
-
-    def _list_widths(self) -> range:
-        """List the widths that are multiples of the wished number and have whole numbers of heads.
+    def _make_width(self, keys: Mapping[str, str], wish: Wish) -> _Axis:
+        """Return the axis of the width with its heads and networks, and set :attr:`_start`.
 
         :raises Unusable: if no width has heads of the wished width.
         """
-        step = lcm(self._wish.multiple, *(ratio.denominator for ratio in self._heads.values()))
-        top = max(FURTHEST * self._now[self._width], WIDEST)
-        if self._start is None and step > top:
-            message = f"no width of the search has a whole number of heads of {self._wish.head} units"
-            fix = "write another --head-width, or --keep fewer keys"
-            raise Unusable(Finding("config-invalid", message, fix))
-        return range(0) if self._kept & {self._width, *self._heads} else range(step, top + 1, step)
-
-    def _size_at_width(self, width: int) -> Mapping[str, int]:
-        """Return a width with its heads, and with the sizes that keep their ratio to it."""
-        ratio = Fraction(width, self._now[self._width])
-        sizes = {self._width: width, **{key: int(each * width) for key, each in self._heads.items()}}
-        if self._keys.get("E", "") in self._now.keys() - self._kept:
-            same = self._now[self._keys["E"]] == self._now[self._width]
-            sizes |= {self._keys["E"]: width} if same else {}
-        return {**sizes, **{key: self._scale(key, ratio) for key in self._networks}}
-
-    def _size_networks(self, size: int) -> Mapping[str, int]:
-        first, *others = self._networks
-        return {first: size, **{key: self._scale(key, Fraction(size, self._now[first])) for key in others}}
-
-    def _scale(self, key: str, ratio: Fraction) -> int:
-        step, exactly = self._wish.multiple, ratio * self._now[key]
-        return max(step, int(exactly) // step * step) if ratio != 1 else self._now[key]
-
-    # the other sizes
-
-    def _list_up_to(self, key: str, step: int) -> range:
-        return range(step, FURTHEST * self._now[key] + 1, step)
+        now, width = self._now, self._now[self._width]
+        heads = [keys[each] for each in HEADS if each in keys]
+        own = next((key for key in HEAD_WIDTHS if key in now), "")
+        head = Fraction(now[own]) if own else Fraction(width, now[heads[0]]) if heads else Fraction(1)
+        exact = {key: now[key] * head / (wish.head or head) / width for key in heads}
+        step = lcm(wish.multiple, *(ratio.denominator for ratio in exact.values()))
+        widths = range(step, max(FURTHEST * width, WIDEST) + 1, step)
+        if wish.head and heads:
+            start = {**({own: wish.head} if own else {}), **{key: int(each * width) for key, each in exact.items()}}
+            is_whole = all((each * width).denominator == 1 for each in exact.values())
+            self._start = start if is_whole and not self._kept & start.keys() else None
+            if self._start is None and not widths:
+                message = f"no width of the search has a whole number of heads of {wish.head} units"
+                fix = "write another --head-width, or --keep fewer keys"
+                raise Unusable(Finding("config-invalid", message, fix))
+        narrow = keys.get("E", "")
+        if narrow in now.keys() - self._kept and now[narrow] == width:
+            exact[narrow] = Fraction(1)
+        widths = range(0) if self._kept & {self._width, *heads} else widths
+        return _Axis(self._width, width, widths, exact, {key: now[key] for key in self._networks}, wish.multiple)
 
     def _can_be_deeper(self, key: str) -> bool:
         """Return whether a number of layers may change: not if a list of the config has an entry for each layer."""
@@ -283,19 +252,16 @@ class _Search:
         now = self._now[key]
         return now > 0 and not any(isinstance(each, list) and len(each) == now for each in lists)
 
-    def _is_limited(self, axis: Axis) -> bool:
+    def _is_limited(self, axis: _Axis) -> bool:
         """Return whether there are other values, and one more step changes a limited quantity."""
-        try:
-            more = self._variants.unchecked(**axis.sizes_at(self._now[axis.key] + axis.values.step))
-            return len(axis.values) > 1 and self._weigh(more) != self._weigh(self._variants.form)
-        except Exception:  # noqa: BLE001  (a block that these values make no sense to)
-            return False
+        more = self._weigh(axis.at(axis.now + axis.values.step))
+        return len(axis.values) > 1 and more is not None and more != self._weigh({})
 
     # shapes
 
-    def list_nearest(self, furthest: float) -> Iterator[tuple[Mapping[str, int], str, ClosedForm | None]]:
-        """Yield the changes of each shape, in words, too, and its closed form, the nearest shape first."""
-        found: dict[tuple[tuple[str, int], ...], tuple[float, Mapping[str, int]]] = {}
+    def list_nearest(self, furthest: float) -> Iterator[Tried]:
+        """Yield each shape, the nearest first."""
+        found: dict[tuple[tuple[str, int], ...], tuple[float, Sizes]] = {}
         for sizes in self._list_shapes(furthest):
             changes = {key: size for key, size in sizes.items() if size != self._now[key]}
             along = self._variants.together(changes)
@@ -305,69 +271,67 @@ class _Search:
             if distance <= furthest:
                 yield shape, describe_changes(self._variants, shape), self._variants.varied(**shape)
 
-    def is_larger(self, one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    def is_larger(self, one: Sizes, other: Sizes) -> bool:
         """Return whether a shape is larger than another in some size, and smaller in none."""
         keys = {**one, **other}
         return one != other and all(one.get(key, self._now[key]) >= other.get(key, self._now[key]) for key in keys)
 
-    def _list_shapes(self, furthest: float) -> Iterator[Mapping[str, int]]:
+    def _list_shapes(self, furthest: float) -> Iterator[Sizes]:
+        start = self._start or {}
         if self._start is not None:
-            for axis in (*self._axes, *(() if self._fits(self._start) else self._rows)):
-                yield from self._list_largest(axis, self._start)
+            for axis in (*self._axes, *(() if self._fits(start) else self._rows)):
+                yield from self._list_largest(axis, start)
         # a feed-forward layer has the finest steps, and a layer the coarsest: the finer one takes what is left
-        axes = [*filter(lambda axis: axis.key in self._networks, self._axes)]
-        axes += [axis for axis in self._axes if axis not in axes]
+        axes = sorted(self._axes, key=lambda axis: axis.key not in self._networks)
         for inner, outer in combinations(axes, 2):
-            if self._start is None and self._width not in (inner.key, outer.key):
-                continue
-            near = sorted(outer.values, key=lambda value: self._apart(outer.key, value))[:MOST_TRIED]
-            for value in near:
-                if value != self._now[outer.key] and self._apart(outer.key, value) <= furthest:
-                    yield from self._list_largest(inner, {**(self._start or {}), **outer.sizes_at(value)})
+            if self._start is not None or self._width in (inner.key, outer.key):
+                for value in sorted(outer.values, key=lambda value: self._apart(outer.key, value))[:MOST_TRIED]:
+                    if value != outer.now and self._apart(outer.key, value) <= furthest:
+                        yield from self._list_largest(inner, {**start, **outer.at(value)})
 
-    def _list_largest(self, axis: Axis, sizes: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
-        value = _find_largest(axis.values, lambda value: self._fits({**sizes, **axis.sizes_at(value)}))
+    def _list_largest(self, axis: _Axis, sizes: Sizes) -> Iterator[Sizes]:
+        value = _find_largest(axis.values, lambda value: self._fits({**sizes, **axis.at(value)}))
         if value is not None:
-            yield {**sizes, **axis.sizes_at(value)}
+            yield {**sizes, **axis.at(value)}
 
-    def _fits(self, sizes: Mapping[str, int]) -> bool:
+    def _weigh(self, sizes: Sizes) -> list[int] | None:
+        """Return by how much a shape exceeds each limit; ``None`` for sizes that make no sense to its class."""
         try:
-            return self._has_room(self._variants.unchecked(**sizes))
-        except Exception:  # noqa: BLE001  (a block that these values make no sense to)
-            return False
+            return [*self._exceed(self._variants.unchecked(**sizes))]
+        except Exception:  # noqa: BLE001  (blocks raise anything for sizes that they cannot use)
+            return None
+
+    def _fits(self, sizes: Sizes) -> bool:
+        found = self._weigh(sizes)
+        return found is not None and max(found, default=0) <= 0
 
     def _apart(self, key: str, value: float) -> float:
         return abs(log(value / self._now[key]))
 
-    def _measure_distance(self, changes: Mapping[str, int]) -> float:
+    def _measure_distance(self, changes: Sizes) -> float:
         """Sum the logarithms of the factors of width, depths and rows, and of the feed-forward layers to the width."""
         wider = changes.get(self._width, 0) / self._now[self._width] if self._width in changes else 1
-        network = next(iter(self._networks), "")
-        alone = [axis.key for axis in (*self._axes, *self._rows) if axis.key in changes and axis.key != network]
-        ratio = changes.get(network, self._now[network]) / wider if network else 1
-        return sum(self._apart(key, changes[key]) for key in alone) + (self._apart(network, ratio) if network else 0)
+        networks = self._networks[:1]
+        alone = (axis.key for axis in (*self._axes, *self._rows) if axis.key in changes and axis.key not in networks)
+        ratios = ((key, changes.get(key, self._now[key]) / wider) for key in networks)
+        return sum(self._apart(key, value) for key, value in (*((key, changes[key]) for key in alone), *ratios))
 
 
-def _list_adapters(
-    today: Adapter,
-    alone: ClosedForm,
-    now: ClosedForm,
-    own: Sequence[str],
-    keep: frozenset[str],
-    has_room: Callable[[ClosedForm | None], bool],
-) -> list[tuple[Mapping[str, Any], str, ClosedForm | None]]:
-    """List changes of an adapter, the nearest first: the largest rank on all of its targets, and on all but one.
-
-    :param alone: the model without its adapter.
-    :param now: the model with its adapter.
-    :param own: the limited quantities of the adapter.
-    """
+def _list_adapters(derivation: Derivation, own: Sequence[str], keep: frozenset[str], exceed: Exceed) -> list[Tried]:
+    """List changes of an adapter, the nearest first: the largest rank on all of its targets, and on all but one."""
+    today, alone, now = derivation.adapter, derivation.alone, derivation.form
+    if today is None or alone is None:
+        return []
 
     def adapt(r: int, targets: tuple[str, ...] | str) -> ClosedForm | None:
         try:
             return with_adapter(alone, replace(today, r=r, target_modules=targets))
         except Unusable:
             return None
+
+    def has_room(r: int, targets: tuple[str, ...] | str) -> bool:
+        form = adapt(r, targets)
+        return form is not None and all(each <= 0 for each in exceed(form))
 
     step = 2 if today.start == "orthogonal" else 1  # PEFT refuses an odd rank
     ranks = range(0) if "r" in keep else range(step, FURTHEST * today.r + 1, step)
@@ -376,7 +340,7 @@ def _list_adapters(
         choices += combinations(today.target_modules, len(today.target_modules) - 1)
     found = []
     for targets in choices:
-        r = _find_largest(ranks, lambda r: has_room(adapt(r, targets))) or today.r  # noqa: B023
+        r = _find_largest(ranks, lambda r: has_room(r, targets)) or today.r  # noqa: B023
         form, tried = adapt(r, targets), {"r": r, "target_modules": targets}
         if form and (changes := {key: each for key, each in tried.items() if each != getattr(today, key)}):
             said = [f"r {today.r} → {r}"] if "r" in changes else []

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Floor(Struct, frozen=True):
     """A quotient, rounded down."""
 
-    quotient: Sum
+    above: Sum
+    below: Sum
 
 
 class Monomial(Struct, frozen=True):
@@ -56,25 +57,20 @@ def terms_of(count: Count) -> Sum:
 
 def symbols_of(terms: Sum) -> frozenset[str]:
     """Return the names of the sizes in a sum."""
-    bases = [base for term in terms for base, _ in term.powers]
-    return frozenset().union(
-        *({base} if isinstance(base, str) else symbols_of(inside(base)) for base in bases),
-    )
-
-
-def inside(base: Floor | Sum) -> Sum:
-    """Return the sum inside a floor, or inside the brackets of a divisor."""
-    return base.quotient if isinstance(base, Floor) else base
+    found: set[str] = set()
+    for base in (base for term in terms for base, _ in term.powers):
+        inner = (base.above, base.below) if isinstance(base, Floor) else (base,)
+        found = found.union(*({each} if isinstance(each, str) else symbols_of(each) for each in inner))
+    return frozenset(found)
 
 
 def evaluate(terms: Sum, sizes: Mapping[str, Any]) -> Fraction:
     """Return the value of a sum with these sizes."""
 
     def value_of(base: Base) -> Fraction:
-        if isinstance(base, str):
-            return Fraction(sizes[base])
-        value = evaluate(inside(base), sizes)
-        return Fraction(math.floor(value)) if isinstance(base, Floor) else value
+        if isinstance(base, Floor):
+            return Fraction(evaluate(base.above, sizes) // evaluate(base.below, sizes))
+        return Fraction(sizes[base]) if isinstance(base, str) else evaluate(base, sizes)
 
     products = (math.prod((value_of(base) ** n for base, n in term.powers), start=term.number) for term in terms)
     return sum(products, Fraction())
@@ -104,17 +100,13 @@ def multiply(*sums: Sum) -> Sum:
 
 
 def divide(one: Sum, other: Sum) -> Sum:
-    """Divide, and round down; whole terms move out of the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
+    """Divide, and round down."""
     if not other:
         raise ZeroDivisionError
-    terms = multiply(one, raise_to(other, -1))
-    whole = [term for term in terms if term.is_whole]
-    broken = tuple(term for term in terms if not term.is_whole)
-    if not broken:
-        return terms
-    if symbols_of(broken):
-        return add((*whole, *as_power(Floor(broken))))
-    return add((*whole, Monomial(Fraction(math.floor(evaluate(broken, {}))))))
+    exact = multiply(one, raise_to(other, -1))
+    if all(term.is_whole for term in exact):
+        return exact
+    return as_power(Floor(one, other)) if symbols_of(exact) else terms_of(math.floor(evaluate(exact, {})))
 
 
 def raise_to(terms: Sum, exponent: int) -> Sum:
@@ -136,31 +128,17 @@ def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
     """Drop the floor of an exact quotient: ``A·floor(D/A)`` → ``D`` if A divides D."""
 
     def simplify(base: Base) -> Sum:
-        if isinstance(base, str):
+        if not isinstance(base, Floor):
             return as_power(base)
-        found = with_even_quotients(inside(base), sizes)
-        is_broken = isinstance(base, Floor) and evaluate(found, sizes).denominator > 1
-        return as_power(Floor(found)) if is_broken else found
+        above, below = (with_even_quotients(each, sizes) for each in (base.above, base.below))
+        is_even = evaluate(above, sizes) % evaluate(below, sizes) == 0
+        return multiply(above, raise_to(below, -1)) if is_even else as_power(Floor(above, below))
 
-    products = (
-        multiply((Monomial(term.number),), *(raise_to(simplify(base), exponent) for base, exponent in term.powers))
+    return add(
+        found
         for term in terms
+        for found in multiply((Monomial(term.number),), *(raise_to(simplify(base), n) for base, n in term.powers))
     )
-    return add(term for product in products for term in product)
-
-
-def over_one_line(terms: Sum) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
-    """Return a sum of fractions as one fraction of whole numbers: the products above and the product below its line."""
-    divisor = math.lcm(*(term.number.denominator for term in terms))
-    below: dict[Base, int] = {}
-    for term in terms:
-        for base, exponent in term.powers:
-            below[base] = max(below.get(base, 0), -exponent)
-    above = [
-        (int(term.number * divisor), {**below, **{base: exponent + below[base] for base, exponent in term.powers}})
-        for term in terms
-    ]
-    return above, (divisor, below)
 
 
 def _multiply_terms(one: Monomial, other: Monomial) -> Monomial:
@@ -182,7 +160,8 @@ def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
     base, exponent = power
     if isinstance(base, str):
         return (0, base), -exponent
-    terms = tuple((_sort_key(term), term.number) for term in inside(base))
+    sums = (base.above, base.below) if isinstance(base, Floor) else (base,)
+    terms = tuple((_sort_key(term), term.number) for each in sums for term in each)
     return (1 if isinstance(base, Floor) else 2, terms), -exponent
 
 
@@ -281,10 +260,6 @@ class Expression:
 
     def __format__(self, form: str) -> str:
         return format(int(self), form)
-
-    def at(self, sizes: Mapping[str, Any]) -> Fraction:
-        """Return the value of the expression with these sizes."""
-        return evaluate(self.terms, sizes)
 
 
 def symbolic(dims: Dims) -> Dims:

@@ -42,12 +42,7 @@ class TrainingStates(Struct, frozen=True):
 
 
 def training_states(inventory: Inventory, dtype: str = "float32", frozen: str = "float32") -> TrainingStates:
-    """Return the bytes that AdamW needs to train a model.
-
-    :param dtype: the dtype of trainable parameters.
-    :param frozen: the dtype of frozen parameters.
-    :raises ValueError: for an unknown dtype.
-    """
+    """Return the bytes that AdamW needs to train a model, by the dtypes of trainable and of frozen parameters."""
     trained = bytes_of(inventory.trainable, dtype)
     return TrainingStates(
         parameters=trained + bytes_of(inventory.unique - inventory.trainable, frozen),

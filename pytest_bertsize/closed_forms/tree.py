@@ -113,10 +113,7 @@ class Tree(Struct, frozen=True, dict=True):
 
     @cached_property
     def read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
-        """The lines, and the sizes that ``:=`` names.
-
-        :raises BadExpression: for a line that cannot be read; the message quotes the line.
-        """
+        """The lines, and the sizes that ``:=`` names; raise BadExpression for a line that cannot be read."""
         rows: list[tuple[int, str]] = []
         formulas: dict[str, Evaluate] = {}
         for line in filter(str.strip, self.text.splitlines()):
@@ -133,11 +130,7 @@ class Tree(Struct, frozen=True, dict=True):
         return _LABELS.search(self.text) is not None
 
     def terms(self, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
-        """Return the terms for some sizes.
-
-        :param name: the attribute under which a class keeps the tree; ``""`` for the class itself.
-        :param arguments: arguments of the class beside its config: ``pooler=True``.
-        """
+        """Return the terms for some sizes and arguments of a class, which keeps the tree as its attribute ``name``."""
         lines, formulas = self.read
         root = f"{name}." if name else ""
         scope, place = Scope(dims, formulas, arguments), _Place(root, root)

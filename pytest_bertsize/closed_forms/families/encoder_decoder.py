@@ -68,10 +68,7 @@ class Pair(Several, frozen=True, kw_only=True):
         return found
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        """Read both sides, each by the keys of its family.
-
-        :raises Unusable: with the findings of both sides.
-        """
+        """Read both sides, each by the keys of its family; raise Unusable with the findings of both sides."""
         values = Several.resolve(self, config, overrides, architecture)
         self._check_cross_width(config, values.sizes["De"])
         own = (values.sizes.get("Ve"), values.sizes["Vd"])

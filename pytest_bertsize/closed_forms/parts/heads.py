@@ -97,11 +97,7 @@ def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
 
 
 def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Choice]:
-    """Return two choices for the vector of a sequence: its position, which changes no count, and its activation.
-
-    :param place: default of ``summary_type``.
-    :param function: default of ``summary_activation``.
-    """
+    """Return the keys of a sequence's vector, with their defaults: its position, and its activation."""
     places = frozenset({"last", "first", "mean", "cls_index", "attn"})
     return Choice("summary_type", place, places), hidden_act(function, "summary_activation")
 

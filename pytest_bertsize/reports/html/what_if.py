@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from markupsafe import Markup
 
 from pytest_bertsize.closed_forms.all_sizes import AllSizes, Branch, Counts, Ways, follow_all_sizes, list_ends
-from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum, over_one_line
+from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.config import values as bounds
 from pytest_bertsize.config.keys import LABELS
@@ -195,22 +195,15 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
 def write_count(count: Sum, names: Mapping[str, str]) -> str:
     """Write a count in JavaScript, as a sum of products of sizes; ``names`` has the names of the sizes by symbol."""
 
-    def write_fraction(terms: Sum) -> tuple[str, str]:
-        above, below = over_one_line(terms)
-        return " + ".join(write_product(*each) for each in above) or "0n", write_product(*below)
-
-    def write_product(number: int, powers: Mapping[Base, int]) -> str:
-        factors = [write_factor(base) for base, exponent in powers.items() for _ in range(exponent)]
+    def write_product(number: int, powers: Iterable[tuple[Base, int]]) -> str:
+        factors = [write_factor(base) for base, exponent in powers for _ in range(exponent)]
         return "*".join(factors if factors and number == 1 else [f"{number}n", *factors])
 
     def write_factor(base: Base) -> str:
         if isinstance(base, str):
             return names[base]
         if isinstance(base, Floor):  # a function of the page
-            return f"floor({', '.join(write_fraction(base.quotient))})"
+            return f"floor({write_count(base.above, names)}, {write_count(base.below, names)})"
         return f"({write_count(base, names)})"
 
-    above, below = write_fraction(count)
-    if below != "1n":
-        raise ValueError("a count must be a whole number, and this one is a quotient that is not rounded")
-    return above
+    return " + ".join(write_product(int(term.number), term.powers) for term in count) or "0n"
