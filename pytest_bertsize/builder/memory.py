@@ -111,7 +111,7 @@ class Memory:
         content = self._read(f"{name}.stamps") if name.isalnum() else b"[]"
         stamps = msgspec.json.decode(content, type=list[Stamp])
         is_whole = sha256(content).hexdigest() == name
-        return is_whole and bool(stamps) and all(self._stamp(each[0]) == each for each in stamps)
+        return is_whole and all(self._stamp(each[0]) == each for each in stamps)
 
     def _read(self, name: str) -> bytes:
         with open_regular(self.folder / name) as stream:

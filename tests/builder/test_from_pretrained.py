@@ -84,6 +84,10 @@ SAME = {
         'BertModel.from_pretrained("acme/tiny", config=BertConfig(**{**TINY, "num_hidden_layers": 1}))',
         'BertModel(BertConfig(**{**TINY, "num_hidden_layers": 1}))',
     ),
+    "the name of another config": (
+        'BertModel.from_pretrained("acme/other", config="acme/tiny")',
+        "BertModel(BertConfig(**TINY))",
+    ),
     "a key of the config": (
         'AutoModel.from_pretrained("acme/tiny", num_hidden_layers=2, output_hidden_states=True)',
         'BertModel(BertConfig(**{**TINY, "num_hidden_layers": 2}))',

@@ -221,6 +221,7 @@ BROKEN: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "deep": (".json", lambda _: b"[" * 100_000),
     "long": (".json", lambda content: b" " * memories.LARGEST + content),
     "stamps that are edited": (".stamps", lambda content: content.replace(b"12", b"13")),
+    "other stamps": (".stamps", lambda _: b'[["/nowhere", -1, -1]]'),
     "no stamps": (".stamps", lambda _: b"[]"),
     "empty stamps": (".stamps", lambda _: b""),
 }

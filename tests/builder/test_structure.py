@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 
 from pytest_bertsize.builder.messages import Built
-from pytest_bertsize.builder.structure import find_components, inventory_of
+from pytest_bertsize.builder.structure import NoComponent, find_components, inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -25,6 +27,60 @@ def test_the_rows_in_a_module_add_up_to_it() -> None:
     assert counts["layers.self_attn.parameters"] == 2 * 192 * 64
     for outer, inner in {"layers": ("self_attn", "linear"), "layers.self_attn": ("parameters", "out_proj")}.items():
         assert counts[outer] == sum(counts[f"{outer}.{each}"] for each in inner)
+
+
+TREE = [
+    *(Tensor(f"big.x{number}.weight", (100,), "") for number in range(6)),
+    *(Tensor(f"mid.y{number}.weight", (100,), "") for number in range(3)),
+    *(Tensor(f"low.{number}.z.weight", (1,), "") for number in range(9)),
+    Tensor("low.weight", (1,), ""),
+]
+DIVIDED = {"big": {f"big.x{number}" for number in range(6)}, "mid": {f"mid.y{number}" for number in range(3)}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "components"),
+    [
+        ((), {}, DIVIDED["big"] | DIVIDED["mid"] | {"low"}),  # twelve: big, mid, low and what is in the first two
+        (("low.z",), {}, DIVIDED["big"] | {"mid", "low.z", "low.parameters"}),
+        ((), {"head": ["low.weight"]}, DIVIDED["big"] | {"mid", "low.z", "head"}),
+    ],
+    ids=["a dozen", "a limit", "a component of the table"],
+)
+def test_the_largest_modules_are_divided_up_to_a_dozen(
+    asked: tuple[str, ...], named: dict[str, list[str]], components: set[str]
+) -> None:
+    assert {*find_components(TREE, asked, named).values()} == components
+
+
+@pytest.mark.parametrize(("count", "rows"), [(12, 12), (13, 12)])
+def test_of_too_many_modules_the_smallest_are_the_others(count: int, rows: int) -> None:
+    found = find_components([Tensor(f"m{number}.weight", (number + 1,), "") for number in range(count)])
+    assert len({*found.values()}) == rows
+    assert [name for name, row in found.items() if row == "others"] == (
+        [] if count == rows else ["m0.weight", "m1.weight"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (
+            {"low": ["low.weight"]},
+            "the component low has a module's name, but not all its tensors: give the component *",
+        ),
+        (
+            {"a": ["low"], "b": ["*.weight"]},
+            "low.0.z.weight is also in the component a: a tensor has only one component",
+        ),
+        ({"a": ["gone"]}, '"gone" matches no module or tensor of the built model'),
+    ],
+    ids=["a module's name", "two components", "none of today"],
+)
+def test_a_component_of_the_table_has_tensors_of_its_own(named: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(NoComponent) as refused:
+        find_components(TREE, named=named, former=[Tensor("gone.weight", (1,), "")])
+    assert fnmatchcase(str(refused.value), said)
 
 
 def expected() -> Inventory:

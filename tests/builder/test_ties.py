@@ -12,6 +12,7 @@ import transformers
 from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.child.making import adapt
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Untied
@@ -50,6 +51,21 @@ def test_what_is_listed_and_shared_is_tied_to_what_is_not_listed() -> None:
     found = take_inventory(Listed())
     assert ties(found) == {"decoder.weight": "words.weight", "decoder.bias": "bias"}
     assert found.lost_ties() == []
+
+
+def test_the_declared_source_owns_a_tie_whichever_is_listed_or_registered_first() -> None:
+    listed = Listed()
+    listed._tied_weights_keys = ["words.weight", "decoder.bias"]
+    assert ties(take_inventory(listed))["decoder.weight"] == "words.weight"
+    listed.all_tied_weights_keys = {"words.weight": "decoder.weight"}
+    assert ties(take_inventory(listed))["words.weight"] == "decoder.weight"
+
+
+def test_a_buffer_of_two_names_counts_once() -> None:
+    made, held = torch.nn.Linear(3, 2), torch.zeros(5)
+    for name in ("mask", "again"):
+        made.register_buffer(name, held)
+    assert [(each.name, each.numbers) for each in take_inventory(made).buffers] == [("mask", 5), ("again", 0)]
 
 
 def declare_a_map(model: Any) -> None:
@@ -128,6 +144,15 @@ def test_where_word_embeddings_are_listed_only_the_output_has_to_be_tied() -> No
     lost = Stacks()
     make_an_output(lost)
     assert take_inventory(lost).lost_ties() == ["decoder.weight"]
+
+
+def test_a_copy_of_a_head_for_an_adapter_keeps_the_tie_inside_it() -> None:
+    with torch.device("meta"):
+        model = transformers.BertForMaskedLM(BertConfig(**TINY))
+    found = take_inventory(adapt(model, {"target_modules": ["query"], "modules_to_save": ["cls"]}))
+    copy = "base_model.model.cls.modules_to_save.default.predictions"
+    assert ties(found)[f"{copy}.decoder.bias"] == f"{copy}.bias"
+    assert found.lost_ties() == []
 
 
 # ties of a class of the project, declared as another release reads them

@@ -169,7 +169,7 @@ def to_json(value: object) -> Any:
 # ties
 
 INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
-COPIED = "modules_to_save"  # PEFT's name for the copies of a module, by the name of their adapter
+COPIED = "modules_to_save"  # PEFT's name for the copies of a module
 
 
 def group_names(tensors: Mapping[str, Any]) -> list[list[str]]:
@@ -227,23 +227,16 @@ def _match_listed(modules: Modules) -> Ties:
 
 
 def name_ties(adapted: nn.Module, model: nn.Module, declared: Ties) -> Ties:
-    """Return the ties of a model with PEFT's adapter: those that ``model`` declares, and those that PEFT makes.
-
-    If PEFT has copied a module with both tensors of a tie (``modules_to_save``), the tie of the copy is returned too.
-    """
+    """Return the ties of a model with PEFT's adapter: those that ``model`` declares, and those that PEFT makes."""
     modules = dict(walk_modules(adapted, wrapped=True))
     parameters = dict(walk_tensors(modules, "_parameters"))
     prefix = join_path(next(path for path, module in modules.items() if module is model), "")
-    now: dict[tuple[str, str], str] = {}  # names by the path of the copied module, and the name before the adapter
+    now: Ties = {}  # the name before the adapter, and the one with it; copies have ties of their own
     for name in parameters:
-        path = [part for part in name.removeprefix(prefix).split(".") if part not in INNER]
-        at = path.index(COPIED) if COPIED in path else 0  # and the adapter's name
-        now[".".join(path[:at]), ".".join(path[:at] + path[at + 2 :] if at else path)] = name
-    ties = {
-        now.get((copied, name), prefix + name): now.get((copied, source), prefix + source)
-        for name, source in declared.items()
-        for copied in ("", *(where for where, each in now if where and each == name and (where, source) in now))
-    }
+        path = name.removeprefix(prefix).split(".")
+        if COPIED not in path:
+            now[".".join(part for part in path if part not in INNER)] = name
+    ties = {now.get(name, prefix + name): now.get(source, prefix + source) for name, source in declared.items()}
     shared = {name: names[0] for names in group_names(parameters) for name in names[1:]}
     return {**{name: owner for name, owner in shared.items() if name not in ties}, **ties}
 
