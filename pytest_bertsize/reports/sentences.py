@@ -115,14 +115,15 @@ def find_wrong(row: r.Row) -> set[str]:
 
 def show_layers(model: r.ModelReport) -> Iterator[dict[str, str]]:
     """Yield the cells of each layer that differs, and below it those of its tensors that differ."""
-    sides = {"base": "base", "closed form": "expected", "actual": "actual"}
+    columns = {"base": "base", "closed form": "expected", "actual": "actual"}
+    sides = {column: side for column, side in columns.items() if any(getattr(each, side) for each in model.components)}
     for layer in model.layers:
         times = f" ×{exact(layer.times)}, each" if layer.times > 1 else ""
-        counts = {column: show_count(getattr(layer, side)) for column, side in sides.items()}
-        yield {"layer": f"{layer.name}{times}", **counts}
+        counts = {column: getattr(layer, side) for column, side in sides.items()}
+        yield {"layer": f"{layer.name}{times}", **{each: show_count(count) or "none" for each, count in counts.items()}}
         for tensor in layer.tensors:
             shapes = {column: getattr(tensor, side) for column, side in sides.items()}
-            written = {column: "" if shape is None else write_shape(tuple(shape)) for column, shape in shapes.items()}
+            written = {each: "none" if shape is None else write_shape(tuple(shape)) for each, shape in shapes.items()}
             yield {"layer": f"… {tensor.name}", **written}
 
 

@@ -93,4 +93,4 @@ def test_a_table_says_it_for_one_model(project: Project) -> None:
     """
     result = project(table, own=ASKS_FOR_VALUES).runpytest("--bert-budget")
     result.assert_outcomes(passed=1, failed=1)
-    assert f"; {ON_CPU}" in " ".join(result.stdout.str().split())
+    assert f"→ {ON_CPU}" in " ".join(result.stdout.str().split())

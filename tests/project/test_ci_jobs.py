@@ -307,7 +307,7 @@ def test_a_model_over_its_budget_fails_at_its_line(runner: Runner, tiny: dict[st
     runner.variables["BERTSIZE_PROJECT"] = "all services"
     done = runner.run(BASH)
     assert done.returncode == 1
-    told = "fits: 59,549 → 92,813, +33,264 (+55.9%), num_hidden_layers 3 → 5; over its 90K"
+    told = "fits: 59,549 → 92,813, +33,264 (+55.9%), num_hidden_layers 3 → 5; total 92,813, limit 90,000 (+2,813)"
     assert done.stdout.endswith(f"\n{told}\n")
     assert "92,813" in (runner.folder / "bertsize.html").read_text("utf-8")
     (model,) = json.loads((runner.folder / "bertsize.json").read_text("utf-8"))["models"]

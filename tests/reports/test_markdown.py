@@ -152,8 +152,8 @@ def test_what_is_a_detail_is_folded_away() -> None:
     inside = dict(re.findall(r"<details><summary>(.*?)</summary>\n\n(.*?)\n\n</details>", written, re.DOTALL))
     assert [*inside] == ["Layers that differ", "Closed form"]
     layers, formulas = inside.values()
-    assert cells(layers, "bert.encoder") == ["bert.encoder.layer.12-13 ×2, each", f"{LAYER:,}", f"{LAYER:,}"]
-    assert cells(layers, "… attention") == ["… attention.part0.weight", "768×768", "768×768"]
+    assert cells(layers, "bert.encoder") == ["bert.encoder.layer.12-13 ×2, each", "none", f"{LAYER:,}", f"{LAYER:,}"]
+    assert cells(layers, "… attention") == ["… attention.part0.weight", "none", "768×768", "768×768"]
     assert "| encoder.attention | $`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$ |" in formulas
     assert "$`" not in written.replace(formulas, "")
 
