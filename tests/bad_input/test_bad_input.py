@@ -110,6 +110,7 @@ def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> pytest.RunResult:
     return project(table).runpytest("--bert-budget", "--bert-budget-report=size.json")
 
 
+@pytest.mark.long
 def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(run: pytest.RunResult) -> None:
     assert run.ret == pytest.ExitCode.TESTS_FAILED, run.stderr.str()
     models = {model["name"]: model for model in json.loads(Path("size.json").read_text("utf-8"))["models"]}

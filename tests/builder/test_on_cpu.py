@@ -6,6 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.inventory import Tensor
 from tests.builder.conftest import ask_for_factory, ask_helper
@@ -43,6 +45,7 @@ PATHS = (
 ON_CPU = 'build it with values: build.device = "cpu"'
 
 
+@pytest.mark.long
 def test_what_asks_for_values_is_built_on_the_cpu_within_the_limits_of_its_table(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(textwrap.dedent(ASKS_FOR_VALUES))
     config = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}

@@ -302,6 +302,7 @@ def test_what_a_class_passes_over_when_it_loads_is_a_note(tmp_path: Path, name: 
     )
 
 
+@pytest.mark.long
 def test_a_file_of_thousands_of_other_tensors_is_not_compared_one_by_one(tmp_path: Path) -> None:
     names = [".".join(f"{index}x{level}" for level in range(20)) for index in range(10_001)]
     save_file({name: torch.zeros(8) for name in names}, tmp_path / "model.safetensors")

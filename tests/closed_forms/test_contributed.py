@@ -57,6 +57,7 @@ def test_a_check_counts_by_the_file(example: Path) -> None:
     assert "109,580,544" in lines[1]  # 109,482,240 of BERT-base (Devlin et al. 2018), and 768·128
 
 
+@pytest.mark.long
 def test_a_gate_compares_it_with_the_built_class(example: Path, pytester: pytest.Pytester) -> None:
     shutil.copytree(example, pytester.path, dirs_exist_ok=True)
     changed("bias=False", "bias=True", "colbert.py")

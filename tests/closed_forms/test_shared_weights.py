@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.family_configs import case
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def test_t5_writes_one_matrix_four_times_and_bart_three_times() -> None:
 TABLE = '[tool.bertsize.models.encoder]\nconfig = "config.json"\nbudget = "report-only"\n'
 
 
+@pytest.mark.long
 def test_the_table_says_what_a_counter_would_that_writes_shared_weights_out(project: Project) -> None:
     sizes = {
         "vocab_size": 101,

@@ -140,6 +140,7 @@ def test_a_report_of_a_run_says_what_would_fit(table: str, config: dict[str, Any
     assert all(each in " ".join(out.getvalue().split()) for each in said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "table",
     [
@@ -161,6 +162,7 @@ def test_a_shape_of_a_model_with_layers_named_one_by_one_counts_to_what_is_said(
     assert "L = 4 (num_hidden_layers) is in no formula: the table names single layers" in said
 
 
+@pytest.mark.long
 def test_what_trains_is_held_where_layers_are_frozen(bertsize: Bertsize) -> None:
     frozen = 'factory = "d:own"\nbackbone = "b"\nfrozen = ["b.encoder.layer[:2]"]\nbudget.total = "900K"\n'
     declare(f'{frozen}budget.trainable = "550K"')  # 954,496 without two layers of 198,272: 557,952
@@ -202,6 +204,7 @@ def test_a_rank_stays_even_where_peft_refuses_an_odd_one(bertsize: Bertsize) -> 
         assert bertsize.json("fit", "small")["shapes"][0]["adapter"] == {"r": rank}
 
 
+@pytest.mark.long
 def test_a_limit_on_what_trains_never_makes_a_larger_model(bertsize: Bertsize) -> None:
     table = f"adapter = {inline(ADAPTER)}\nbudget.trainable"
     for most, keep in (("20K", []), ("10K", ["r", "target_modules"])):
@@ -212,6 +215,7 @@ def test_a_limit_on_what_trains_never_makes_a_larger_model(bertsize: Bertsize) -
         assert any(each["adapter"] for each in found) is not bool(keep)
 
 
+@pytest.mark.long
 def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize) -> None:
     """At four bytes each, 900,000 parameters; sixteen each while AdamW trains them, and four more a tensor."""
     for limit, each in (("bytes", 4), ("training_bytes", 16)):

@@ -264,6 +264,7 @@ def test_a_build_that_takes_longer_gets_its_seconds(root: Path) -> None:
     assert "build = { seconds = 120 }" in out.getvalue()
 
 
+@pytest.mark.long
 def test_each_kind_of_class_gets_its_table_and_the_first_run_passes_them_all(root: Path) -> None:
     (root / "bert_config.json").write_text(json.dumps(GOOGLE))
     for factory in ("Half", "Renamed", "Pair", "Row", "Inside", "derived", "Plain", "Valued", "Reader"):
@@ -282,6 +283,7 @@ def test_each_kind_of_class_gets_its_table_and_the_first_run_passes_them_all(roo
     assert checked(root)[0] == GOOD
 
 
+@pytest.mark.long
 def test_the_table_of_a_declared_model_is_written_anew_and_keeps_what_init_does_not_find(root: Path) -> None:
     command = written(root, "Row").init_command
     assert command == "bertsize init own:Row --name row"
@@ -315,6 +317,7 @@ def test_parameters_that_torch_does_not_see_are_told_and_the_lock_has_them(root:
     assert checked(root)[0] == GOOD
 
 
+@pytest.mark.long
 def test_a_table_is_written_anew_for_the_model_that_its_other_keys_make(root: Path) -> None:
     (root / "small.json").write_text(SMALL)
     written(root, "Derived", config="small.json")
@@ -355,6 +358,7 @@ def test_shapes_of_a_model_that_makes_its_own_config_are_no_overrides(root: Path
     assert "to write into the config that own:derived makes" in " ".join(out.split())
 
 
+@pytest.mark.long
 def test_limits_of_components_that_are_gone_are_replaced_and_accepted_with_a_reason(root: Path) -> None:
     written(root, "Row")  # of two backbones, "0" and "1"
     repository(root).commit()

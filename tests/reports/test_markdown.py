@@ -168,6 +168,7 @@ def test_what_is_found_stands_before_what_changed_and_that_before_the_table_with
 # its size
 
 
+@pytest.mark.long
 def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> None:
     huge, fresh = large(), new()
     written = render_page(
