@@ -122,6 +122,7 @@ _PASTED = re.compile(
     r"|\{(?:[^{}]|\{[^{}]*\})*\}|\[[\w., \"-]+\]"  # a table, a list
     r"|\b(?:hf download|git lfs|pip install)(?: (?!(?:and|or|if|to|in|where)\b)[^\s;,()]+)+"
     rf"|\b(?:bertsize|git|pytest)(?: (?:[\w./:-]+|'[^']*')){{0,3}}?{_ARGUMENT}+"
+    r"|\bbertsize init (?:[\w.]+:[\w.]+|'[^']*')"
 )
 """The pattern of text that a user pastes (TOML, JSON or a shell command), which must not wrap."""
 

@@ -87,6 +87,7 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
 @pytest.mark.parametrize(
     "pasted",
     [
+        "bertsize init trainings.work_orders.harmonisation_classification.model:TextClassification",
         'hub = { "acme/encoder" = "configs/encoder/config.json" }',
         "overrides = { hidden_size = 640, intermediate_size = 2560, num_hidden_layers = 12, num_attention_heads = 10 }",
         "[32, 128]",
