@@ -79,8 +79,8 @@ class Locked(Struct, frozen=True):
     """The libraries that first built these tensors: ``transformers 5.23.0, torch 2.13.0``."""
     sizes: Mapping[str, Any] = {}
     """Values that the closed form reads from the built backbones, by config key; empty if a config file has them."""
-    hidden: Mapping[str, int] = {}
-    """The parameters that torch does not list, by the attribute that holds them."""
+    hidden: Mapping[str, tuple[str, ...]] = {}
+    """The shapes of parameters that torch does not list, by the attribute that holds them: ``("2 of 41×768",)``."""
 
     def is_same(self, other: Locked | None) -> bool:
         """Return whether another block is equal, except for the libraries that built it."""
@@ -143,7 +143,7 @@ def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
-    return Locked(built.tensors, config, versions, sizes, {each.name: each.numbers for each in built.hidden})
+    return Locked(built.tensors, config, versions, sizes, {each.name: each.shapes for each in built.hidden})
 
 
 def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str, object]) -> str:
@@ -225,7 +225,7 @@ def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
         "config": _read_line,
         "built-with": _read_line,
         "sizes": _read_sizes,
-        "hidden": partial(read_value, dict[str, int]),
+        "hidden": partial(read_value, dict[str, tuple[str, ...]]),
         "tensors": partial(_read_tensors, counter=count(1)),
     }
     found = {}
@@ -330,7 +330,10 @@ def render_model(name: str, locked: Locked) -> str:
     tensors = "".join(f"{_quote_text(row)} = {value}\n" for row, value in rows)
     sizes = "".join(f"{_write_key(name)} = {json.dumps(value)}\n" for name, value in sorted(locked.sizes.items()))
     of_sizes = f"\n[{table}.sizes]\n{sizes}" if sizes else ""
-    hidden = "".join(f"{_write_key(name)} = {number}\n" for name, number in sorted(locked.hidden.items()))
+    hidden = "".join(
+        f"{_write_key(name)} = [{', '.join(map(_quote_text, shapes))}]\n"
+        for name, shapes in sorted(locked.hidden.items())
+    )
     of_hidden = f"\n[{table}.hidden]\n{hidden}" if hidden else ""
     return f"[{table}]\n{keys}{of_sizes}{of_hidden}\n[{table}.tensors]\n{tensors}"
 

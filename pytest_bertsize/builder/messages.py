@@ -126,6 +126,7 @@ class Hidden(NamedTuple):
     name: str  # layers are folded: ``inner.*.held``
     kind: str  # the attribute's class
     numbers: int
+    shapes: tuple[str, ...] = ()  # of its parameters, in order: ``2 of 41×768``
 
 
 class Built(NamedTuple):

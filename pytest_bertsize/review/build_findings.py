@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -127,21 +127,33 @@ def check_ties(built: Built) -> list[Finding]:
 
 
 def check_hidden(built: Built, name: str, lock: Lock | None) -> Iterator[Finding]:
-    """Yield an error for parameters that torch does not list, or a note if the lock has just as many of them."""
+    """Yield an error for parameters that torch does not list, or a note if the lock has the same."""
     known = lock.models[name].hidden if lock and name in lock.models else {}
-    if new := [each for each in built.hidden if known.get(each.name) != each.numbers]:
+    if new := [each for each in built.hidden if known.get(each.name) != each.shapes]:
         if lock is None:
             yield Finding("build-failed", describe_hidden(new), REGISTER)
         else:
             fix = f"{REGISTER}; if nothing shall train them, accept it: {ANEW}"
-            yield Finding("differs-from-lock", describe_hidden(new), fix, file=lock.file)
+            yield Finding("differs-from-lock", describe_hidden(new, known), fix, file=lock.file)
+    elif lock and (gone := sorted(known.keys() - {each.name for each in built.hidden})):
+        where = listed(gone, MOST_NAMED)
+        message = f"the lock has parameters in {where} that torch does not see, and the model has none there"
+        yield Finding("differs-from-lock", message, f"if that is intended, accept it: {ANEW}", file=lock.file)
     elif built.hidden:
         yield Finding("dead-weight", f"{describe_hidden(built.hidden)}, as in its lock", "", "note")
 
 
-def describe_hidden(found: Iterable[Hidden]) -> str:
-    """Return ``torch does not see these parameters: 16 in held (list)``."""
-    named = [f"{each.numbers:,} in {each.name} ({each.kind})" for each in found]
+def describe_hidden(found: Iterable[Hidden], known: Mapping[str, tuple[str, ...]] | None = None) -> str:
+    """Return ``torch does not see these parameters: 16 in held (list)``.
+
+    :param known: the shapes that the lock has; those that differ are named.
+    """
+    named = []
+    for each in found:
+        now, was = {*each.shapes}, {*(known or {}).get(each.name, ())}
+        new, gone = (listed(sorted(shapes), MOST_NAMED) or "nothing" for shapes in (now - was, was - now))
+        differ = f": {new}, where the lock has {gone}" if was else ""
+        named.append(f"{each.numbers:,} in {each.name} ({each.kind}){differ}")
     return f"torch does not see these parameters: {listed(named, MOST_NAMED)}"
 
 

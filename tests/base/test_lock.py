@@ -55,9 +55,9 @@ def test_what_shares_a_tensor_of_its_own_layer_is_folded_with_it() -> None:
 
 
 def test_parameters_that_torch_does_not_see_are_read_as_they_were_and_are_a_difference() -> None:
-    hidden = replace(SMALL, hidden={"layers.*.held": 12})
+    hidden = replace(SMALL, hidden={"layers.*.held": ("2 of 3×2",)})
     said = render_lock({"small": hidden})
-    assert '[models.small.hidden]\n"layers.*.held" = 12\n' in said
+    assert '[models.small.hidden]\n"layers.*.held" = ["2 of 3×2"]\n' in said
     assert (parse_lock(said, "x.lock")["small"].is_same(hidden), SMALL.is_same(hidden)) == (True, False)
 
 

@@ -311,10 +311,17 @@ def test_parameters_that_torch_does_not_see_are_told_and_the_lock_has_them(root:
     change(root, "self.heads = [nn.Linear(48, 5)]", "self.heads = [nn.Linear(48, 6)]")
     status, said = checked(root)
     fix = f'{register}; if nothing shall train them, accept it: bertsize accept --reason "…"'
-    assert (status, f"294 in heads (list) → {fix}" in said) == (FOUND, True)
+    other = "1 of 6, 1 of 6×48, where the lock has 1 of 5, 1 of 5×48"
+    assert (status, f"294 in heads (list): {other} → {fix}" in said) == (FOUND, True)
     assert accept(root, Helper(), ["listed"], "one label more", out=io.StringIO()) == GOOD
-    assert "[models.listed.hidden]\nheads = 294\n" in (root / "bertsize.lock").read_text()
+    assert '[models.listed.hidden]\nheads = ["1 of 6", "1 of 6×48"]\n' in (root / "bertsize.lock").read_text()
     assert checked(root)[0] == GOOD
+    change(root, "self.heads = [nn.Linear(48, 5)]", "self.heads = [nn.Linear(147, 2, bias=False)]")  # as many numbers
+    assert (checked(root)[0], "294 in heads" in checked(root)[1]) == (FOUND, True)
+    change(root, "self.heads = [nn.Linear(48, 5)]", "self.heads = []")
+    status, said = checked(root)
+    gone = "the lock has parameters in heads that torch does not see, and the model has none there"
+    assert (status, f'{gone} → if that is intended, accept it: bertsize accept --reason "…"' in said) == (FOUND, True)
 
 
 @pytest.mark.long

@@ -8,7 +8,9 @@ import gc
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -335,9 +337,10 @@ def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
     tensors = [each for held in ("_parameters", "_buffers") for _, each in walk_tensors(modules, held)]
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
-    found: dict[str, Hidden] = {}
+    found: dict[str, tuple[str, str, Counter[tuple[int, ...]]]] = {}  # name, class and shapes, by the folded name
     for where, value in _list_attributes(modules):
-        kind, numbers, waiting = type(value).__name__, 0, [value]
+        kind, waiting = type(value).__name__, [value]
+        shapes: Counter[tuple[int, ...]] = Counter()
         while waiting:
             each = waiting.pop()
             if id(each) in seen or not gc.is_tracked(each):  # a number, a text or the like
@@ -348,13 +351,19 @@ def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
                 raise Refused(f"{far}, and the rest was not searched", "keep data outside of modules")
             if not isinstance(each, torch.Tensor):
                 waiting += _look_inside(each)
-            elif isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf):
-                numbers += int(each.numel())
-        if numbers:
+            elif each.numel() and (isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf)):
+                shapes[(*each.shape,)] += 1
+        if shapes:
             folded = pattern(where)
             before = found.get(folded)
-            found[folded] = Hidden(folded, kind, before.numbers + numbers) if before else Hidden(where, kind, numbers)
-    return tuple(found.values())
+            found[folded] = (folded, before[1], before[2] + shapes) if before else (where, kind, shapes)
+    return tuple(_count_hidden(*each) for each in found.values())
+
+
+def _count_hidden(name: str, kind: str, shapes: Counter[tuple[int, ...]]) -> Hidden:
+    numbers = sum(times * prod(shape) for shape, times in shapes.items())
+    written = (f"{times} of {'×'.join(map(str, shape)) or 1}" for shape, times in sorted(shapes.items()))
+    return Hidden(name, kind, numbers, tuple(written))
 
 
 def _list_attributes(modules: Modules) -> Iterator[Named]:
