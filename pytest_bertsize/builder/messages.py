@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from pytest_bertsize.inventory import Loading, Tensor  # noqa: TC001  (msgspec reads the annotations)
 
 LONGEST_ANSWER = 16 * 1024 * 1024  # bytes; a model of 1,000 layers answers in 2 MB
-_HEAD = re.compile(rb"([a-z]{1,9}) (\d{1,9}) (\d{1,12})\n")
+_HEAD = re.compile(rb"([a-z]{1,9}) (\d{1,9}) (\d{1,12})")
 _LONGEST_HEAD = 40
 
 
@@ -265,8 +265,7 @@ class Frames:
     """The frames that arrive on a pipe. No byte after the current frame is read, because a fork would inherit it."""
 
     def __init__(self, descriptor: int, most: int = LONGEST_ANSWER) -> None:
-        self._descriptor, self._most = descriptor, most
-        self._head, self._content = b"", bytearray()
+        self._descriptor, self._most, self._read = descriptor, most, bytearray()
 
     def read(self) -> Frame | None:
         """Return the next frame; ``None`` if the descriptor does not block and the frame is not complete yet.
@@ -281,26 +280,21 @@ class Frames:
                 return None
             if not chunk:
                 raise EOFError
-            if self._head.endswith(b"\n"):
-                self._content += chunk
-            else:
-                self._head += chunk
-        kind, number, _ = self._head.split()
-        frame = Frame(kind.decode(), int(number), bytes(self._content))
-        self._head, self._content = b"", bytearray()
-        return frame
+            self._read += chunk
+        head, _, content = bytes(self._read).partition(b"\n")
+        self._read.clear()
+        return Frame(head.split()[0].decode(), int(head.split()[1]), content)
 
     def _count_missing(self) -> int:
-        if not self._head.endswith(b"\n"):
-            if len(self._head) > _LONGEST_HEAD:
-                raise ValueError(self._head)
+        """Return how many bytes of the frame are missing: one, as long as its first line has no end."""
+        end = self._read.find(b"\n", 0, _LONGEST_HEAD)
+        if end < 0 and len(self._read) < _LONGEST_HEAD:
             return 1
-        found = _HEAD.fullmatch(self._head)
-        if found is None:
-            raise ValueError(self._head)
+        if (found := _HEAD.fullmatch(self._read, 0, max(end, 0))) is None:
+            raise ValueError(bytes(self._read))
         if int(found[3]) > self._most:
             raise TooLong
-        return int(found[3]) - len(self._content)
+        return end + 1 + int(found[3]) - len(self._read)
 
 
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables

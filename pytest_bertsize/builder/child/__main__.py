@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import platform
@@ -17,7 +17,7 @@ import selectors
 import signal
 import site
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Fork:
                 self.missing = [*map(str, json.loads(frame.content))]
         except EOFError:
             kind = "died"
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             pass
         with contextlib.suppress(ProcessLookupError):
             if self.request.runs_own_code:
@@ -75,7 +75,13 @@ def main() -> None:
     gc.disable()
     answers = confined.take_over_output()
     try:
-        versions = _import_libraries()
+        import torch
+
+        versions = {"torch": str(torch.__version__)}
+        if importlib.util.find_spec("transformers"):
+            import transformers.modeling_utils
+
+            versions["transformers"] = transformers.__version__
     except BaseException as error:
         send_frame(answers, "failed", 0, confined.describe_error(error))
         os._exit(1)
@@ -88,21 +94,6 @@ def main() -> None:
         serve(asked, answers)
     confined.end_below(os.getpid())
     os._exit(0)
-
-
-def _import_libraries() -> dict[str, str]:
-    """Import torch and, if it is installed, transformers; return the versions of the imported libraries."""
-    import torch
-
-    try:
-        import transformers
-    except ModuleNotFoundError as error:
-        if error.name != "transformers":
-            raise
-        return {"torch": str(torch.__version__)}
-    import transformers.modeling_utils
-
-    return {"torch": str(torch.__version__), "transformers": transformers.__version__}
 
 
 def serve(asked: int, answers: int) -> None:
@@ -182,15 +173,13 @@ def _build_and_list(request: Request) -> Built:
     model = instantiate(request)
     built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
     built = built._replace(config=read_config_values(request) if request.asked else None)
-    asked: dict[str, Callable[[], Any]] = {}
-    if request.seq_len:
-        flops: Any = importlib.import_module("pytest_bertsize.builder.child.flops")
-        asked["flops"] = lambda: flops.count_flops(model.to("meta"), seq_len=request.seq_len)
-    if request.filed:
-        asked["loading"] = lambda: find_loading(model, request.filed)
-    for what, ask in asked.items():
+    for what in [what for what, is_asked in (("flops", request.seq_len), ("loading", request.filed)) if is_asked]:
         try:
-            built = built._replace(**{what: ask()})
+            if what == "flops":
+                flops: Any = importlib.import_module("pytest_bertsize.builder.child.flops")
+                built = built._replace(flops=flops.count_flops(model.to("meta"), seq_len=request.seq_len))
+            else:
+                built = built._replace(loading=find_loading(model, request.filed))
         except Exception as error:  # noqa: PERF203
             built = built._replace(problems={**built.problems, what: confined.describe_error(error)})
     return built

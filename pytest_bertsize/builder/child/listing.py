@@ -14,7 +14,7 @@ from math import prod
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.stand_ins import Result
+from pytest_bertsize.builder.child.stand_ins import StandIn
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Buffer, Built, Finished, Hidden, Untied
 from pytest_bertsize.inventory import Tensor, pattern
@@ -26,9 +26,8 @@ Ties = dict[str, str]  # each tied name and its source
 Named = tuple[str, Any]
 Modules = Mapping[str, Any]  # by path, each before its inner modules; the path of the model itself is ""
 WRAPPERS = frozenset({"torch", "deepspeed"})  # libraries that wrap a model
-WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # the child in wrappers of torch.compile and of checkpointing
-PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
-"""Classes of wrappers whose attribute ``module`` is the whole model, in each of several processes."""
+WRAPPED = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "module"})
+"""The child in wrappers of torch.compile, of checkpointing, and of training in several processes."""
 
 
 def find_library_base() -> Any:
@@ -39,8 +38,7 @@ def find_library_base() -> Any:
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
     """List a model, from torch's own dicts: a class may override ``named_parameters`` and leave some out.
 
-    :param own: whether code of the project built the model.
-    :param in_hand: whether the model is in training, where any code may have changed it.
+    :param own: whether code of the project built the model; ``in_hand``: whether that code is training it.
     :param ties: the ties that the model's class declares; ``None`` to look for them.
     """
     is_foreign = own or in_hand
@@ -66,8 +64,8 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
         for name, each in parameters.items()
     )
     finished = tuple(_list_finished(modules)) if is_foreign else ()
-    transformers, torch = (str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch"))
-    built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch, hidden=hidden)
+    versions = {each: str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch")}
+    built = Built(tensors, declared, buffers, finished=finished, hidden=hidden, **versions)  # type: ignore[arg-type]
     if not own:
         return built
     of_torch = ((path, type(each)) for path, each in modules.items() if path)
@@ -78,31 +76,22 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     )
 
 
-def walk_modules(module: nn.Module, path: str = "", above: tuple[Any, ...] = (), *, wrapped: bool) -> Iterator[Named]:
-    """Yield every module by each of its names.
-
-    :param wrapped: whether wrappers and their names are left out.
-    """
-    if any(module is each for each in above):
-        raise Refused(f"{path} is a module that contains itself")
+def walk_modules(module: nn.Module, path: str = "", *, wrapped: bool) -> Iterator[Named]:
+    """Yield every module by each of its names, if it may be ``wrapped`` without wrappers and their names."""
     module = unwrap(module) if wrapped else module
     if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
         raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", UNWRAPPED)
     yield path, module
     for name, inner in module._modules.items():  # noqa: SLF001
         if inner is not None:
-            yield from walk_modules(inner, join_path(path, name), (*above, module), wrapped=wrapped)
+            yield from walk_modules(inner, join_path(path, name), wrapped=wrapped)
 
 
 def unwrap(module: nn.Module) -> nn.Module:
     """Return the module inside wrappers: modules of a library in :data:`WRAPPERS` with one child and no parameters."""
-    kind, inner = type(module), module._modules  # noqa: SLF001
-    if kind.__module__.partition(".")[0] in WRAPPERS and len(inner) == 1 and not module._parameters:  # noqa: SLF001
-        is_parallel = any(each.__name__ in PARALLEL for each in kind.__mro__)
-        for name in (*WRAPPED, *(["module"] if is_parallel else [])):
-            if (found := inner.get(name)) is not None:
-                return unwrap(found)
-    return module
+    inner, own = module._modules, module._parameters  # noqa: SLF001
+    is_wrapper = type(module).__module__.partition(".")[0] in WRAPPERS and WRAPPED.issuperset(inner)
+    return unwrap(*inner.values()) if is_wrapper and len(inner) == 1 and not own else module
 
 
 def walk_tensors(modules: Modules, held: str) -> Iterator[Named]:
@@ -150,8 +139,8 @@ def _list_finished(modules: Modules) -> Iterator[Finished]:
             inside = (*inside, join_path(path, ""))
         with contextlib.suppress(Exception):  # of a config class of the project's own
             config: Any = module.config
-            said = {key: value for key, value in config.to_dict().items() if key not in NAMES_OF_LABELS}
-            plain = {str(key): to_json(value) for key, value in {**said, "num_labels": config.num_labels}.items()}
+            said = {**config.to_dict(), "num_labels": config.num_labels}
+            plain = {str(key): to_json(value) for key, value in said.items() if key not in NAMES_OF_LABELS}
             of_library = next(each for each in kind.__mro__ if each.__module__.startswith("transformers."))
             known = {key: value for key, value in plain.items() if value is not ODD}
             yield Finished(re.sub(adapted, "", path), of_library.__name__, str(config.model_type), known)
@@ -281,7 +270,6 @@ def _find_untied(modules: Modules, parameters: Mapping[str, Any]) -> Iterator[Un
 
 PACKED = "_x2"  # the end of the name of a dtype with two numbers in each element: ``float4_e2m1fn_x2``
 INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is for indices
-PACKED_SHARE = 100
 BEFORE = "build the model before it is quantised"
 UNWRAPPED = "call check_model before the model is wrapped, or build it without sharding"
 
@@ -311,7 +299,7 @@ def is_distributed(tensor: Any) -> bool:
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
     """Refuse integer buffers with over 1 % as many elements as the parameters: they may be weights that GPTQ packed."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
-    if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
+    if 100 * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
         more = f"; the model has {len(packed) - 1:,} more like it" if len(packed) > 1 else ""
         holds = f"{largest.name} is a buffer of {largest.numbers:,} numbers of {largest.dtype}"
@@ -379,7 +367,7 @@ def _list_attributes(modules: Modules) -> Iterator[Named]:
         members = (item for each in classes for item in vars(each).items())
         slots = {name: getattr(module, name, None) for name, each in members if isinstance(each, MemberDescriptorType)}
         for name, value in {**slots, **vars(module)}.items():
-            if isinstance(value, Result):
+            if isinstance(value, StandIn) and value.is_made:
                 raise Refused(f"{where} has {name}, made by {value.__name__}, which is not installed")
             if name not in OF_TORCH:
                 yield join_path(path, name), value

@@ -16,7 +16,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
@@ -34,13 +35,12 @@ if TYPE_CHECKING:
     from torch import nn
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
-"""Families with a decoder, each with the class of its encoder alone, which sentence-transformers builds."""
+"""The class of the encoder alone, which sentence-transformers builds, in families with a decoder."""
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
     'factory = "module:function"'
 )
-_MISSING = object()
 
 
 def import_maker(request: Request) -> None:
@@ -57,17 +57,16 @@ def import_maker(request: Request) -> None:
             _find_factory(request)
         elif not request.factory and not request.modules:
             find_model_class(request)
-    make_a_first_module()
+    _make_first_modules()
 
 
 @cache
-def make_a_first_module() -> None:
-    """Make a small module: the first one imports 80 MB of torch and sympy, which must not count as a model's memory."""
+def _make_first_modules() -> None:
+    """Make small modules: the first import 80 MB of torch and sympy, which must not count as a model's memory."""
     import torch
 
-    with torch.device("meta"):
-        torch.nn.Embedding(1, 1)
-        torch.nn.Linear(1, 1)
+    for kind in (torch.nn.Embedding, torch.nn.Linear):
+        kind(1, 1, device="meta")
 
 
 def import_peft() -> tuple[Any, Any]:
@@ -96,10 +95,7 @@ def instantiate(request: Request) -> nn.Module:
 
 
 def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:
-    """Add PEFT's adapter to a model, and rename the ties that its class declares.
-
-    :param config: arguments of PEFT's config class, which the key ``peft_type`` names; ``LoraConfig`` without the key.
-    """
+    """Add PEFT's adapter to a model; ``config`` has the arguments of the config class that its ``peft_type`` names."""
     import torch
 
     configs, get_peft_model = import_peft()
@@ -109,8 +105,7 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
         warnings.simplefilter("ignore")
         adapted: Any = get_peft_model(model, configs[arguments.pop("peft_type", "LORA")](**arguments))
     adapted.all_tied_weights_keys = listing.name_ties(adapted, model, declared)
-    trained: nn.Module = adapted
-    return trained
+    return cast("nn.Module", adapted)
 
 
 @contextlib.contextmanager
@@ -145,16 +140,14 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
         handed = "handed over" if request.command else "returned"
         return NotBuilt(Why.RAISED, f"the code exited before it {handed} a model: {text}{after}", fix)
-    lower, why = text.lower(), Why.RAISED
-    on_meta = request.device == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
-    if on_meta and re.search(r"\bmeta\b", lower):
-        why = Why.ON_META
-    elif isinstance(cause, MemoryError) or re.search("(not enough|out of|allocate) memory", lower):
-        why = Why.NO_MEMORY
-    elif isinstance(cause, ModuleNotFoundError) or (request.factory and isinstance(cause, ImportError)):
-        why = Why.NO_MODULE
-    elif isinstance(cause, FileNotFoundError):
-        why = Why.NO_FILE
+    lower, is_usual = text.lower(), isinstance(cause, (RuntimeError, ValueError, TypeError))
+    reasons = {
+        Why.ON_META: request.device == "meta" and is_usual and re.search(r"\bmeta\b", lower),
+        Why.NO_MEMORY: isinstance(cause, MemoryError) or re.search("(not enough|out of|allocate) memory", lower),
+        Why.NO_MODULE: isinstance(cause, ImportError if request.factory else ModuleNotFoundError),
+        Why.NO_FILE: isinstance(cause, FileNotFoundError),
+    }
+    why = next((why for why, is_so in reasons.items() if is_so), Why.RAISED)
     if why in {Why.RAISED, Why.ON_META}:
         text = "; ".join((text, *describe_stand_ins()))
     return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
@@ -198,22 +191,18 @@ def read_config_values(request: Request) -> ConfigSaid:
 
     config = make_config(request)
     is_of_library = type(config).__module__.partition(".")[0] == "transformers"
+    said, read = dict[str, Any](), list[str]()
+    for path in request.asked:
+        with contextlib.suppress(AttributeError):
+            plain = listing.to_json(value := attrgetter(path)(config))
+            said[path] = f"a {type(value).__name__}" if plain is listing.ODD else plain
+    for path in request.unknown:
+        owner, _, key = path.rpartition(".")
+        with contextlib.suppress(AttributeError):
+            if key in _list_keys(type(attrgetter(owner)(config) if owner else config)):
+                read.append(path)
     by = f"transformers {transformers.__version__}" if is_of_library else type(config).__name__
-    found = {path: _find_value(config, path.split(".")) for path in request.asked}
-    said = {
-        path: f"a {type(value).__name__}" if (plain := listing.to_json(value)) is listing.ODD else plain
-        for path, value in found.items()
-        if value is not _MISSING
-    }
-    owners = {path: _find_value(config, path.split(".")[:-1]) for path in request.unknown}
-    read = (path for path, owner in owners.items() if path.rpartition(".")[2] in _list_keys(type(owner)))
     return ConfigSaid(said, tuple(read), by)
-
-
-def _find_value(config: Any, path: list[str]) -> Any:
-    for key in path:
-        config = getattr(config, key, _MISSING)
-    return config
 
 
 def _list_keys(config_class: type) -> Iterator[str]:
@@ -242,9 +231,7 @@ def _compose_modules(request: Request) -> nn.Module:
             parts = _make_parts(module)
         except KeyError as error:
             raise Refused(f"the config of the {module.kind} at {module.path} has no {error.args[0]}") from None
-        root.add_module(module.path, nn.Module())
-        for name, part in parts.items():
-            getattr(root, module.path).add_module(name, part)
+        root.add_module(module.path, nn.ModuleDict(parts))
     return root
 
 
@@ -277,7 +264,7 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
     if isinstance(model_class, (list, tuple)):
         model_class = model_class[0]
     given = {**settings.get("model_args", {}), **settings.get("model_kwargs", {})}
-    options = {key: value for key, value in given.items() if key == "add_pooling_layer"}
+    options = {key: given[key] for key in ("add_pooling_layer",) if key in given}
     return {"auto_model": model_class(config_class(**config, attn_implementation="eager"), **options)}
 
 
@@ -407,9 +394,6 @@ def _find_factory(request: Request) -> Any:
             lacks = f"the module {library} ({file}) has no {path}"
             raise Refused(lacks, did_you_mean(name, dir(found), "correct the name"))
         found = getattr(found, name)
-    if not callable(found):
-        kind = type(found).__name__
-        raise Refused(f"{request.factory} is of type {kind}, which cannot be called", "name a function")
     return found
 
 

@@ -44,13 +44,14 @@ class StandIn:
     While a file is imported, it may call a stand-in, set an item or write ``Run | None``. Any other use fails.
     """
 
-    def __init__(self, name: str) -> None:
-        vars(self).update(__name__=name, __path__=[], __spec__=ModuleSpec(name, None))
+    def __init__(self, name: str, *, is_made: bool = False) -> None:
+        """:param is_made: whether it stands for the result of a call or the like, which could be a layer."""
+        vars(self).update(__name__=name, __path__=[], __spec__=ModuleSpec(name, None), is_made=is_made)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return vars(self).setdefault(name, type(self)(f"{self.__name__}.{name}"))
+        return vars(self).setdefault(name, StandIn(f"{self.__name__}.{name}", is_made=self.is_made))
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         return self._use_at_import("(…)", "not installed, and called at import, which returned nothing")
@@ -75,9 +76,9 @@ class StandIn:
         frame = sys._getframe(2)  # noqa: SLF001
         if frame.f_code.co_name != "<module>" and "__qualname__" not in frame.f_locals:
             self._fail()
-        if note and type(self) is StandIn:
+        if note and not self.is_made:
             note_stand_in(note, self.__name__)
-        return Result(f"{self.__name__}{how}")
+        return StandIn(f"{self.__name__}{how}", is_made=True)
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
         library = self.__name__.partition(".")[0]
@@ -86,10 +87,6 @@ class StandIn:
             what = f"missing from the {library} installed"
             fix = f"write the name that it has there, or install a release that has this one {THERE}"
         refuse(Refused(f"{self.__name__} is used, but {what} where the model is built", fix))
-
-
-class Result(StandIn):
-    """The result of a stand-in that is used at import; no model may have it, as the real result could be a layer."""
 
 
 for _operation in OPERATIONS - vars(StandIn).keys():
