@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 LONGEST = 200
 """The most characters of a foreign text that a message shows."""
+LONGEST_WORD = 40
+"""The most characters of a word that is left out whole if it does not fit."""
 LONGEST_NUMBER = 10**30
 MOST_NAMED = 20
 """The most models that one sentence names."""
@@ -43,7 +45,7 @@ def number(value: int) -> str:
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """Make a text safe for any log: on one line, and at most ``longest`` characters.
+    """Make a text safe for any log: on one line, and at most ``longest`` characters, cut between words.
 
     The result has no control characters, nothing that changes the direction of writing, no command of a build server
     (``::error``, ``##[error]``), and no end of the code block that quotes the log.
@@ -55,7 +57,9 @@ def printable(text: str, longest: int = LONGEST) -> str:
     if sum(map(len, parts)) <= longest:
         return "".join(parts)
     room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))
-    return "".join(part for part, left in zip(parts, room) if left >= 0) + "…"
+    cut = "".join(part for part, left in zip(parts, room) if left >= 0)
+    words = cut.rpartition(" ")[0]
+    return f"{words if words and len(cut) - len(words) < LONGEST_WORD else cut}…"
 
 
 def visible(text: str) -> str:

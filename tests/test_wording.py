@@ -33,6 +33,19 @@ def test_what_would_steer_a_log_is_escaped(text: str, told: str) -> None:
     assert printable(told) == told
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("one two three", "one two…"),
+        ("one two", "one two"),
+        ("one two th", "one two th"),
+        ("unbrokenword", "unbrokenw…"),
+    ],
+)
+def test_a_long_text_is_cut_between_words(text: str, told: str) -> None:
+    assert printable(text, 10) == told
+
+
 @given(st.text(max_size=300), st.integers(1, 250))
 @example(":" * 400, 200)
 def test_nothing_steers_and_nothing_is_longer_than_it_may_be(text: str, longest: int) -> None:

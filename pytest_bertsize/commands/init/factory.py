@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -27,7 +26,6 @@ from pytest_bertsize.commands.init.command import print_toml, say_marked
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
 from pytest_bertsize.commands.init.project import read_project, write_heading
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.release import Unsupported, read_version
 from pytest_bertsize.review.build_findings import REGISTER, describe_hidden
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
@@ -46,15 +44,6 @@ if TYPE_CHECKING:
 
 LOCK = "bertsize.lock"
 """The name of the lock's file, if the table names none."""
-FACTORY = """\
-write a function that makes it, for example in bertsize_models.py
-
-  def build_{name}():
-      from {module} import {made}
-
-      return {made}(...)  # the arguments in your script
-
-and declare it: bertsize init bertsize_models:build_{name}"""
 KEPT = ("keys", "ignored", "overrides", "build")
 """Keys of a declared model that change its build, or the reading of its config."""
 MORE = "4GB"
@@ -62,8 +51,6 @@ MORE = "4GB"
 LONGER = 120
 """The seconds of a build that takes longer than a build gets."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
-_PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
-_PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
 
 
 class Wish(NamedTuple):
@@ -103,22 +90,28 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
                 return declare(root, wish, helper, out, err)
             draft = replace(draft, name=wish.name)
         discovery = Discovery(project, registry, built, draft)
-        found = discovery.run()
+        found, failed = discovery.run(), ""
         if found.extra and (planned := plan_variations(discovery.backbones, found, request)):
             more = plural(len(planned), "time")
             say(f"building it {more} more, each with another size, to find the keys on which its sizes depend", err)
             helper.ask([each.request for each in planned])
-            results = ((each, helper.result(each.request.name)) for each in planned)
-            varied = [(each, built) for each, built in results if isinstance(built, Built)]
+            results = [(each, helper.result(each.request.name)) for each in planned]
+            varied = [(each, model) for each, model in results if isinstance(model, Built)]
             in_keys = replace(found, extra=write_in_keys(found.extra, varied))
             found = found if discovery.find_error(in_keys) else in_keys
+            failures = (
+                f"with {each.key} = {each.value}: {model.reason}"
+                for each, model in results
+                if isinstance(model, NotBuilt)
+            )
+            failed = next(failures, "")
         copies = _copy_configs(project, built, found.name)
         next_command = _write_files(discovery, found, lock, copies, out) if wish.writes else ""
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     finally:
         helper.stop()
-    for line in _list_notes(discovery, found, lock, copies):
+    for line in _list_notes(discovery, found, lock, copies, failed):
         say_marked("- ", line, err)
     if wish.writes:
         written = ", ".join(("both files", *(path for path, _ in copies.values())))
@@ -205,11 +198,10 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = suggest_fix(failed, own=True)
     if failed.kind is Why.ARGUMENTS:
         give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
-        fix = f"{give}, or name a function that calls it with its arguments"
+        made, build = wish.factory.partition(":")[2], f"build_{_name_after(wish.factory)}"
+        function = f"a function {build} in bertsize_models.py that returns {made}(…) with your script's arguments"
+        fix = f"{give}, or write {function}, and run bertsize init bertsize_models:{build}"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
-    if failed.kind is Why.ARGUMENTS:
-        module, _, path = wish.factory.partition(":")
-        say(FACTORY.format(name=_name_after(wish.factory), module=module, made=path.partition(".")[0]), err)
     return FOUND
 
 
@@ -275,44 +267,38 @@ def _copy_configs(project: Project, built: Built, name: str) -> Copies:
     Such a config is in the hub cache, outside the repository, or ignored by git.
     """
     copies: dict[str, tuple[str, str]] = {}
+    paths = (f"configs/{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
+    free = (path for path in paths if not (project.root / path).exists())
     for each in built.answered:
-        cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
-        file = project.root / _find_path(project, each.name)
+        hub = project.settings.hub
+        file = project.root / hub.get(find_in(hub, each.name) or "", each.name)
         file = file / CONFIG if file.is_dir() else file
+        cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
         text = cached.config if cached else None
         if text is None and (each.by_hub or each.origin in OF_DISK) and file.is_file() and _is_lacking(project, file):
             text = file.read_bytes()
         if text is not None:
-            taken = {path for path, _ in copies.values()}
-            paths = (f"configs/{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
-            path = next(path for path in paths if path not in taken and not (project.root / path).exists())
-            copies[each.name] = path, text.decode("utf-8", "replace")
+            copies[each.name] = next(free), text.decode("utf-8", "replace")
     return copies
-
-
-def _find_path(project: Project, name: str) -> str:
-    """Return the path of the config that the table's ``hub`` gives to a name; without one, the name."""
-    return project.settings.hub.get(find_in(project.settings.hub, name) or "", name)
 
 
 def _is_lacking(project: Project, path: Path) -> bool:
     """Return whether a checkout lacks a file or a folder, which is outside the repository, or which git ignores."""
     real = path.resolve()
+    try:
+        top = find_repository(project.root).root
+    except NoRevision:
+        top = project.root
     listed = ask_git(project.root, "ls-files", "--cached", "--others", "--exclude-standard", "--", str(real))
     is_ignored = listed is not None and listed.returncode == 0 and not listed.stdout
-    return real.exists() and (is_ignored or _find_top(project.root).resolve() not in real.parents)
+    return real.exists() and (is_ignored or top.resolve() not in real.parents)
 
 
-def _find_top(root: Path) -> Path:
-    """Return the root of the repository; the project's folder if there is no repository."""
-    try:
-        return find_repository(root).root
-    except NoRevision:
-        return root
+def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, failed: str) -> Iterator[str]:
+    """Yield the notes on the model that are printed beside its table.
 
-
-def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> Iterator[str]:
-    """Yield the notes on the model that are printed beside its table."""
+    :param failed: the size of a trial build that failed, and why; ``""`` if none failed.
+    """
     built, project = discovery.built, discovery.project
     for each in built.answered:
         lacks = f", which a checkout lacks: --write copies it to {copies[each.name][0]}" if each.name in copies else ""
@@ -323,29 +309,11 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
     if discovery.problem:
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
-        named = ", ".join(map(printable, numbers))
-        yield f"{named}: no key of a config or of kwargs was found for the sizes that are written as numbers"
-    pinned = {version: file for file, version in _find_pins(project.root) if version != built.transformers}
-    for version, file in pinned.items():
-        fix = 'write python = ".venv/bin/python" in [tool.bertsize] to build in the project\'s environment'
-        try:
-            read_version(version)
-        except Unsupported as error:
-            fix = f"{error}, and builds no model here"
-        yield f"{file} pins transformers {version}, but {built.transformers} built it: {fix}"
-    folders = (
-        each.name for each in built.answered if each.name not in copies and (each.by_hub or each.origin in OF_DISK)
-    )
-    read_files = [found.config.partition("#")[0], lock.file, *(_find_path(project, name) for name in folders)]
-    for path in filter(None, read_files):
+        why = "no key of a config or of kwargs was found for the sizes that are written as numbers"
+        if failed:
+            why = f"sizes are written as numbers, and a key for them may be missing, as a trial build failed {failed}"
+        yield f"{', '.join(map(printable, numbers))}: {why}"
+    for path in filter(None, (found.config.partition("#")[0], lock.file)):
         if _is_lacking(project, project.root / path):
             why = "no checkout has it: git ignores it, or it is outside the repository"
             yield f"{printable(path)}: {why}; commit it (git add --force {shlex.quote(path)}) or a copy of it"
-
-
-def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file of the project or its repository that pins a release of transformers, and the release."""
-    for folder in dict.fromkeys((_find_top(root), root)):
-        for path in (path for pattern in _PINS for path in sorted(folder.glob(pattern)) if path.is_file()):
-            found = _PINNED.findall(path.read_text("utf-8", errors="replace"))
-            yield from ((os.path.relpath(path, root), version) for version in found)

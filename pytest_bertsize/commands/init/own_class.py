@@ -34,7 +34,6 @@ LARGE = 5
 """The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
 ROWS_OF_MODULES = 20
 """The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
-_INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
 class Draft(Struct, frozen=True):
@@ -61,35 +60,28 @@ class Draft(Struct, frozen=True):
     kept: Mapping[str, str] = {}
     """The keys that stay as the present table has them, as TOML."""
 
-    @property
-    def numbers(self) -> dict[str, int]:
-        """The keyword arguments that are whole numbers; in ``extra``, their names win over keys of the config."""
-        return {name: value for name, value in self.kwargs.items() if type(value) is int}
-
     def __str__(self) -> str:
         return write_table(self.name, (f"{name} = {written}" for name, written in self.keys.items()), self.limits)
 
     @property
     def keys(self) -> dict[str, str]:
         """The keys of the table without its limits, with their values as TOML."""
-        found = {
-            name: inline(value) for name in ("factory", "kwargs", "config", "family") if (value := getattr(self, name))
-        }
-        found |= self.kept
+
+        def write(*names: str) -> dict[str, str]:
+            return {name: inline(value) for name in names if (value := getattr(self, name))}
+
+        found = {**write("factory", "kwargs", "config", "family"), **self.kept}
         paths, classes = [*self.backbones], {*self.backbones.values()}
         if paths:
             found["architecture"] = quoted(*classes) if len(classes) == 1 else inline(self.backbones)
         else:
             found["closed_form"] = f"false{self.why and f'  # {self.why}'}"
-        if paths not in ([], [""]):
+        if any(paths):
             found["backbone"] = inline(paths if len(paths) > 1 else paths[0])
-        also = {name: getattr(self, name) for name in ("options", "tied", "without", "frozen")}
-        found |= {name: inline(value) for name, value in also.items() if value}
+        found |= write("options", "tied", "without", "frozen")
         if self.extra:
             found["extra"] = "".join(("[\n", *(f"    {row},\n" for row in self.extra), "]"))
-        if self.build:
-            found["build"] = inline(self.build)
-        return found | ({"lock": '"strict"'} if self.limits else {})
+        return {**found, **write("build"), **({"lock": '"strict"'} if self.limits else {})}
 
 
 class Backbone(NamedTuple):
@@ -108,7 +100,12 @@ class Discovery:
         self.project, self.registry, self.built, self._bare = project, registry, built, bare
         self.problem = ""
         """The reason why a model with a backbone has no closed form."""
-        self.backbones = [*self._find_backbones()]
+        self.backbones: list[Backbone] = []
+        """The outermost models of the library that have a closed form."""
+        for each in built.finished:
+            is_inside = any(_is_in(each.path, outer.finished.path) for outer in self.backbones)
+            if not is_inside and (known := registry.find(each.family, each.architecture)):
+                self.backbones.append(Backbone(each, *known))
 
     def run(self) -> Draft:
         """Return a draft with which the built model passes the gate, by its closed form, else by its lock and budget.
@@ -129,7 +126,11 @@ class Discovery:
             why = f"{classes} and extra do not describe it"
         if errors := self.review(self.examine(self._bare)).errors:
             raise SettingsError(f"{self._bare.factory} is built, and would fail: {errors[0].sentence}")
-        return replace(self._bare, why=why, limits=[*self._limit_modules()])
+        actual = inventory_of(self.built)
+        large = {name: count for name, count in actual.components.items() if count * ROWS_OF_MODULES >= actual.unique}
+        trained = {TRAINABLE: actual.trainable} if actual.trainable < actual.unique else {}
+        counts = {TOTAL: actual.unique, **trained, **large}
+        return replace(self._bare, why=why, limits=[(name, write_limit_above(count)) for name, count in counts.items()])
 
     def examine(self, draft: Draft) -> Subject:
         """Return the subject of a review: the model with the table ``draft``, but without limits."""
@@ -145,92 +146,68 @@ class Discovery:
         """Review the built model with the parameters that torch does not see, which its lock will have."""
         return conclude(subject, self.built._replace(hidden=()))
 
-    def _find_backbones(self) -> Iterator[Backbone]:
-        """Yield the outermost models of the library that have a closed form."""
-        found: list[str] = []
-        for each in self.built.finished:
-            is_inside = any(_is_in(each.path, path) for path in found)
-            if not is_inside and (known := self.registry.find(each.family, each.architecture)):
-                found.append(each.path)
-                yield Backbone(each, *known)
+    def _expect(self, draft: Draft) -> Inventory:
+        return self.examine(draft).form or Inventory(())
 
     def _describe_modules(self) -> Draft:
         """Return the draft with the backbones, what the class has changed in them, and what it has beside them."""
-        actual = {each.name: each for each in self.built.tensors}
-
-        def expect(draft: Draft) -> Inventory:
-            return self.examine(draft).form or Inventory(())
-
-        def find_others(expected: Inventory) -> set[str]:
-            return {
-                name
-                for name, each in expected.by_name.items()
-                if name not in actual or actual[name].shape != each.shape
-            }
-
+        actual = {each.name: each.shape for each in self.built.tensors}
         draft = replace(self._bare, backbones={each.finished.path: each.architecture.name for each in self.backbones})
-        if draft.config and not expect(draft).tensors:
+        if draft.config and not self._expect(draft).tensors:
             with_family = replace(draft, family=self.backbones[0].finished.family)
-            draft = with_family if expect(with_family).tensors else draft
+            draft = with_family if self._expect(with_family).tensors else draft
         usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
-        flips = product((False, True), repeat=len(usual))  # an argument with its default is left out
-        options = [{name: not usual[name] for name, other in zip(usual, each, strict=True) if other} for each in flips]
-        drafts = [(replace(draft, options=each), expect(replace(draft, options=each))) for each in options]
-        draft, before = min(drafts, key=lambda each: len(find_others(each[1])) if each[1].tensors else len(actual) + 1)
-        draft = replace(draft, without=name_modules(find_others(before), before.by_name))
-        draft = replace(draft, tied=dict(_find_ties(actual, expect(draft).by_name)))
-        known = expect(draft)
+        nearest: tuple[int, Draft, Inventory, set[str]] | None = None
+        for flips in product((False, True), repeat=len(usual)):  # an argument with its default is left out
+            options = {name: not value for (name, value), flipped in zip(usual.items(), flips, strict=True) if flipped}
+            before = self._expect(tried := replace(draft, options=options))
+            others = {name for name, each in before.by_name.items() if actual.get(name) != each.shape}
+            distance = len(others) if before.tensors else len(actual) + 1
+            if nearest is None or distance < nearest[0]:
+                nearest = distance, tried, before, others
+        assert nearest
+        _, draft, before, others = nearest
+        draft = replace(draft, without=name_modules(others, before.by_name))
+        draft = replace(draft, tied=self._find_ties(self._expect(draft).by_name))
+        known = self._expect(draft)
         beside = [
             each
             for each in inventory_of(self.built, known).tensors
             if each.name not in known.by_name and each.tied_to not in known.by_name
         ]
-        draft = replace(draft, extra=[*_add_components(propose_rows(beside, self.built.kinds), before)])
-        usually = (known := expect(draft)).by_name
+        draft = replace(draft, extra=[_add_component(row, before) for row in propose_rows(beside, self.built.kinds)])
+        known = self._expect(draft)
         own = {each.name: each for each in inventory_of(self.built, known).tensors if each.tied_to is None}
-        frozen = {
-            name
-            for name, each in own.items()
-            if not each.trainable and not (name in usually and not usually[name].trainable)
-        }
+        as_usual = {each.name for each in known.tensors if not each.trainable}
+        frozen = {name for name, each in own.items() if not each.trainable} - as_usual
         return replace(draft, frozen=name_modules(frozen, own))
 
-    def _limit_modules(self) -> Iterator[tuple[str, str]]:
-        actual = inventory_of(self.built)
-        yield TOTAL, write_limit_above(actual.unique)
-        if actual.trainable < actual.unique:
-            yield TRAINABLE, write_limit_above(actual.trainable)
-        large = {name: count for name, count in actual.components.items() if count * ROWS_OF_MODULES >= actual.unique}
-        yield from ((name, write_limit_above(count)) for name, count in large.items())
+    def _find_ties(self, known: Mapping[str, Tensor]) -> dict[str, str]:
+        """Return the modules of a backbone whose tensors are those of another module, with that module."""
+        tied = {
+            each.name: each.tied_to
+            for each in self.built.tensors
+            if each.tied_to in known and each.name in known and known[each.name].tied_to is None
+        }
+        found: dict[str, str] = {}
+        for path in name_modules(tied, known):
+            ends = {str(tied[name])[: -len(name) + len(path)] for name in tied if _is_in(name, path)}
+            found |= {path: ends.pop()} if len(ends) == 1 else {}
+        return found
 
 
 def _is_in(path: str, outer: str) -> bool:
     return not outer or f"{path}.".startswith(f"{outer}.")
 
 
-def _find_ties(actual: Mapping[str, Tensor], known: Mapping[str, Tensor]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of paths: a module of a backbone, and the other module whose tensors it shares."""
-    tied = {
-        name: each.tied_to
-        for name, each in actual.items()
-        if each.tied_to in known and name in known and known[name].tied_to is None
-    }
-    for path in name_modules({*tied}, known):
-        ends = {str(tied[name])[: -len(name) + len(path)] for name in tied if f"{name}.".startswith(f"{path}.")}
-        if len(ends) == 1:
-            yield path, ends.pop()
-
-
-def _add_components(rows: Iterable[Row], before: Inventory) -> Iterator[Row]:
-    """Yield the rows; one that replaces a backbone's module gets the component of that module.
+def _add_component(row: Row, before: Inventory) -> Row:
+    """Give a row that replaces a backbone's module the component of that module.
 
     :param before: the backbones' tensors before the class deleted or replaced modules.
     """
-    for row in rows:
-        first = f"{row.name.replace('*', '0')}."
-        parts = {each.component for each in before.tensors if f"{each.name}.".startswith(first)}
-        component = common(parts, "") if parts else ""
-        yield replace(row, arguments={**row.arguments, "component": component}) if component else row
+    parts = {each.component for each in before.tensors if _is_in(each.name, row.name.replace("*", "0"))}
+    component = common(parts, "") if parts else ""
+    return replace(row, arguments={**row.arguments, "component": component}) if component else row
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -258,7 +235,7 @@ def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
         below: dict[str, list[str]] = {}
         for name in inside:
             below.setdefault(name.removeprefix(f"{path}.").split(".")[0], []).append(name)
-        layers = sorted(int(part) for part in below if path and _INDEX.fullmatch(part))
+        layers = sorted(int(part) for part in below if path and part.isdecimal())
         whole = [index for index in layers if all(name in chosen for name in below[str(index)])]
         is_range = len(whole) > 1 and whole == [*range(whole[0], whole[-1] + 1)]
         if is_range:
@@ -290,21 +267,24 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
     A size that exceeds every number in the rows of ``extra`` cannot be a summand of one, so it gets no variation.
     """
     most = max(int(size) for row in draft.extra for size in row.numbers)
+    numbers = {name: value for name, value in draft.kwargs.items() if type(value) is int and value <= most}
     found: dict[tuple[str, int], Variation] = {}
     for each in backbones:
         place = f"{each.finished.path}." if len(backbones) > 1 else ""
         for name in (*(size.key for size in each.family.keys.sizes), "num_labels"):
             was, key = each.finished.config.get(name), f"{place}{name}"
-            is_readable = key not in draft.numbers and re.fullmatch(KEY, key, re.ASCII)
+            is_readable = type(draft.kwargs.get(key)) is not int and re.fullmatch(KEY, key, re.ASCII)
             if is_readable and type(was) is int and 1 < was <= most and (name, was) not in found:
                 value = 2 * was if "hidden" in name or "dim" in name or "d_model" in name else was + 1
                 varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
                 found[name, was] = Variation(key, was, value, varied)
-    for name, was in draft.numbers.items():
-        if was <= most:
-            varied = request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
-            found[f"--kwargs {name}", was] = Variation(name, was, was + 1, varied)
-    return [*found.values()]
+    of_arguments = [
+        Variation(
+            name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
+        )
+        for name, was in numbers.items()
+    ]
+    return [*found.values(), *of_arguments]
 
 
 def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built]]) -> list[Row]:
