@@ -28,7 +28,7 @@ from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.named_model import Named
 from pytest_bertsize.table.settings import load, parse
 from tests.conftest import TINY
-from tests.support.git_projects import git, repository
+from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE
 
 if TYPE_CHECKING:
@@ -493,7 +493,7 @@ def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_
     ("factory", "kwargs", "status", "wrong"),
     [
         ("Missing", {}, FOUND, "the module own (src/own.py) has no Missing; correct the name"),
-        ("Plain", {"x": 1}, FOUND, "unexpected keyword argument 'x'; correct --kwargs, or name a function"),
+        ("Plain", {"x": 1}, FOUND, "unexpected keyword argument 'x'; correct --kwargs, or write a"),
         ("Untied", {}, MISTAKEN, "own:Untied is built, and would fail: Untied.get_output_embeddings ties words.weight"),
     ],
 )

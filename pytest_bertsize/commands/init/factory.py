@@ -34,7 +34,7 @@ from pytest_bertsize.table.model import TABLE, Model, check_factory, check_model
 from pytest_bertsize.table.model import Lock as NamedLock
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import inline, quoted
-from pytest_bertsize.wording import plural, printable, shown
+from pytest_bertsize.wording import listed, plural, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
@@ -99,12 +99,8 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
             varied = [(each, model) for each, model in results if isinstance(model, Built)]
             in_keys = replace(found, extra=write_in_keys(found.extra, varied))
             found = found if discovery.find_error(in_keys) else in_keys
-            failures = (
-                f"with {each.key} = {each.value}: {model.reason}"
-                for each, model in results
-                if isinstance(model, NotBuilt)
-            )
-            failed = next(failures, "")
+            failures = [f"{one.key} = {one.value}: {no.reason}" for one, no in results if isinstance(no, NotBuilt)]
+            failed = listed(failures, 2, "; ")
         copies = _copy_configs(project, built, found.name)
         next_command = _write_files(discovery, found, lock, copies, out) if wish.writes else ""
     except SettingsError as error:
@@ -297,7 +293,7 @@ def _is_lacking(project: Project, path: Path) -> bool:
 def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, failed: str) -> Iterator[str]:
     """Yield the notes on the model that are printed beside its table.
 
-    :param failed: the size of a trial build that failed, and why; ``""`` if none failed.
+    :param failed: the sizes of trial builds that failed, and why; ``""`` if none failed.
     """
     built, project = discovery.built, discovery.project
     for each in built.answered:
@@ -311,7 +307,8 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, 
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
         why = "no key of a config or of kwargs was found for the sizes that are written as numbers"
         if failed:
-            why = f"sizes are written as numbers, and a key for them may be missing, as a trial build failed {failed}"
+            why = "sizes are written as numbers, and a key for them may be missing, as a trial build failed"
+            why = f"{why} with {failed}"
         yield f"{', '.join(map(printable, numbers))}: {why}"
     for path in filter(None, (found.config.partition("#")[0], lock.file)):
         if _is_lacking(project, project.root / path):

@@ -34,6 +34,8 @@ LARGE = 5
 """The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
 ROWS_OF_MODULES = 20
 """The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
+_DIVIDED = re.compile("hidden|dim|d_model|head")
+"""Names of sizes that are doubled in a trial, because one has to divide another."""
 
 
 class Draft(Struct, frozen=True):
@@ -275,7 +277,7 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
             was, key = each.finished.config.get(name), f"{place}{name}"
             is_readable = type(draft.kwargs.get(key)) is not int and re.fullmatch(KEY, key, re.ASCII)
             if is_readable and type(was) is int and 1 < was <= most and (name, was) not in found:
-                value = 2 * was if "hidden" in name or "dim" in name or "d_model" in name else was + 1
+                value = 2 * was if _DIVIDED.search(name) else was + 1
                 varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
                 found[name, was] = Variation(key, was, value, varied)
     of_arguments = [
