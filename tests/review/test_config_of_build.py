@@ -33,6 +33,11 @@ OWN = """
     def build(labels=2): return Tagger(labels, int(Path(__file__).with_name("layers").read_text()))
     def whole(): return BertForTokenClassification(BertConfig(**SIZES, num_labels=7))
 
+    def otherwise():  # as BertForTokenClassification.from_pretrained("roberta-base") makes it
+        config = BertConfig(**SIZES, num_labels=7)
+        config.model_type = "roberta"
+        return BertForTokenClassification(config)
+
     class Pair(nn.Module):
         def __init__(self):
             super().__init__()
@@ -165,11 +170,15 @@ def test_a_base_is_counted_by_the_sizes_in_its_lock_and_names_the_key(locked: Ow
             EMBEDDINGS - 2 * 48 + 3 * LAYER + 48 * 7 + 7,
         ),
         (
+            'factory = "own:otherwise"\narchitecture = "BertForTokenClassification"',
+            EMBEDDINGS - 2 * 48 + 3 * LAYER + 48 * 7 + 7,
+        ),
+        (
             'factory = "own:Pair"\narchitecture = "BertModel"\nbackbone = ["question", "answer"]\n' + UNPOOLED,
             2 * (EMBEDDINGS + 3 * LAYER) - (2 + 2 + 44) * 48,
         ),
     ],
-    ids=["a class of the library", "two backbones"],
+    ids=["a class of the library", "a config that names another family", "two backbones"],
 )
 def test_what_is_returned_may_be_a_class_of_the_library_or_have_several(
     project: OwnProject, table: str, total: int

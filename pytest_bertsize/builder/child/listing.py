@@ -139,11 +139,12 @@ def _list_finished(modules: Modules) -> Iterator[Finished]:
             inside = (*inside, join_path(path, ""))
         with contextlib.suppress(Exception):  # of a config class of the project's own
             config: Any = module.config
-            said = {**config.to_dict(), "num_labels": config.num_labels}
-            plain = {str(key): to_json(value) for key, value in said.items() if key not in NAMES_OF_LABELS}
             of_library = next(each for each in kind.__mro__ if each.__module__.startswith("transformers."))
+            family = str(of_library.config_class.model_type)  # a config may name another
+            said = {**config.to_dict(), "num_labels": config.num_labels, "model_type": family}
+            plain = {str(key): to_json(value) for key, value in said.items() if key not in NAMES_OF_LABELS}
             known = {key: value for key, value in plain.items() if value is not ODD}
-            yield Finished(re.sub(adapted, "", path), of_library.__name__, str(config.model_type), known)
+            yield Finished(re.sub(adapted, "", path), of_library.__name__, family, known)
 
 
 ODD: Any = object()
