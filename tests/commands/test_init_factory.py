@@ -22,7 +22,7 @@ from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
-from pytest_bertsize.commands.init.factory import Wish, declare
+from pytest_bertsize.commands.init.factory import Wish, _name_after, declare
 from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.named_model import Named
@@ -533,7 +533,8 @@ def test_a_lock_that_git_ignores_is_told_and_elsewhere_the_command_that_reads_th
     os.chdir(root / "src")
     _, out, said = init(root, "Plain", writes=True)
     assert out.endswith("next: bertsize check --project .., and commit both files\n")
-    assert "- bertsize.lock: no checkout has it: git ignores it, or it is outside" in said
+    told = "a checkout lacks it, as git ignores it; commit it (git add --force bertsize.lock)"
+    assert f"- bertsize.lock: {told}" in said
 
 
 OURS = '[tool.bertsize.hub]\n"x/y" = "small.json"  # ours\n'
@@ -555,13 +556,35 @@ def test_a_config_that_no_checkout_has_is_copied_and_counts_without_the_original
     assert checked(root)[0] == GOOD
 
 
-def test_a_config_elsewhere_in_the_repository_is_in_every_checkout(root: Path) -> None:
-    repository(root).write("out/config.json", SMALL)
+def test_a_config_elsewhere_in_the_repository_is_in_a_checkout_once_it_is_committed(root: Path) -> None:
+    outer = repository(root)
+    outer.write("out/config.json", SMALL)
     part = root / "part"
     part.mkdir()
     shutil.copytree(root / "src", part / "src")
+    lacks = "its folder, which a checkout lacks, as git does not track it yet: commit ../out/config.json"
+    assert lacks in init(part, "Loaded", kwargs={"name": "../out"})[2]
+    outer.commit()
     status, _, said = init(part, "Loaded", kwargs={"name": "../out"})
-    assert (status, "a checkout lacks it" in said) == (GOOD, False)
+    assert (status, "which a checkout lacks" in said) == (GOOD, False)
+
+
+def test_a_config_of_the_table_that_git_does_not_track_is_told(root: Path) -> None:
+    repository(root).write("small.json", SMALL)
+    told = "- small.json: a checkout lacks it, as git does not track it yet; commit it (git add small.json)"
+    assert told in init(root, "Derived", config="small.json")[2]
+
+
+@pytest.mark.parametrize(
+    ("factory", "name"),
+    [
+        ("acme.models:build_BertCrf", "bert_crf"),
+        ("a:BERTMultiLabelClassifier", "bert_multi_label_classifier"),
+        ("python acme/train.py --width 64", "train"),
+    ],
+)
+def test_a_model_is_named_after_its_function_class_or_script(factory: str, name: str) -> None:
+    assert _name_after(factory) == name
 
 
 # paths and sizes

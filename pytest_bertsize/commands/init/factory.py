@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.git import ask_git, find_repository
 from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
-from pytest_bertsize.builder.messages import OF_DISK, Built, NotBuilt, Request, Why
+from pytest_bertsize.builder.messages import OF_DISK, Answered, Built, NotBuilt, Request, Why
 from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, in_cache
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
@@ -50,6 +51,8 @@ MORE = "4GB"
 """The memory of a build that needs more than a build of the project's code gets."""
 LONGER = 120
 """The seconds of a build that takes longer than a build gets."""
+OUTSIDE, IGNORED, UNTRACKED = "it is outside the repository", "git ignores it", "git does not track it yet"
+"""Reasons why a checkout lacks a file."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 
 
@@ -187,7 +190,10 @@ def _name_after(factory: str) -> str:
     """Return ``bert_crf`` for ``acme.models:build_BertCrf``, ``train`` for ``python acme/train.py --width 64``."""
     script = next((word for word in split_command(factory) if word != "-m"), factory)
     last = re.split("[:./]", re.sub(r"\.(py|sh)$", "", script))[-1]
-    return _VERBS.sub("", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last).lower()).strip("_") or "model"
+    return (
+        _VERBS.sub("", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})", "_", last).lower()).strip("_")
+        or "model"
+    )
 
 
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
@@ -254,7 +260,7 @@ def _rewrite_table(discovery: Discovery, found: Draft, of_all: Mapping[str, str]
     after = project.replace_keys(after, (*model.table_key, "budget"), {**dict.fromkeys(gone, ""), **new})
     named, instead = (", ".join(map(printable, each)) for each in (gone, new))
     said = f"its limits are unchanged, but for {named}, which it no longer has"
-    return after, f"{said}{instead and f'; {instead} is limited now'}", True
+    return after, f"{said}{instead and f'; it now limits {instead}'}", True
 
 
 def _copy_configs(project: Project, built: Built, name: str) -> Copies:
@@ -266,28 +272,40 @@ def _copy_configs(project: Project, built: Built, name: str) -> Copies:
     paths = (f"configs/{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
     free = (path for path in paths if not (project.root / path).exists())
     for each in built.answered:
-        hub = project.settings.hub
-        file = project.root / hub.get(find_in(hub, each.name) or "", each.name)
-        file = file / CONFIG if file.is_dir() else file
         cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
         text = cached.config if cached else None
-        if text is None and (each.by_hub or each.origin in OF_DISK) and file.is_file() and _is_lacking(project, file):
+        file = _find_file(project, each)
+        if text is None and file and _find_lack(project, file) in {OUTSIDE, IGNORED}:
             text = file.read_bytes()
         if text is not None:
             copies[each.name] = next(free), text.decode("utf-8", "replace")
     return copies
 
 
-def _is_lacking(project: Project, path: Path) -> bool:
-    """Return whether a checkout lacks a file or a folder, which is outside the repository, or which git ignores."""
+def _find_file(project: Project, answered: Answered) -> Path | None:
+    """Return the file of a config for which the code asks; ``None`` for one of the catalogue or the hub cache."""
+    hub = project.settings.hub
+    file = project.root / hub.get(find_in(hub, answered.name) or "", answered.name)
+    file = file / CONFIG if file.is_dir() else file
+    return file if (answered.by_hub or answered.origin in OF_DISK) and file.is_file() else None
+
+
+def _find_lack(project: Project, path: Path) -> str:
+    """Return why a checkout lacks a file or a folder; ``""`` if it has it, or if that is unknown without git."""
     real = path.resolve()
     try:
         top = find_repository(project.root).root
     except NoRevision:
         top = project.root
-    listed = ask_git(project.root, "ls-files", "--cached", "--others", "--exclude-standard", "--", str(real))
-    is_ignored = listed is not None and listed.returncode == 0 and not listed.stdout
-    return real.exists() and (is_ignored or top.resolve() not in real.parents)
+    if not real.exists():
+        return ""
+    if top.resolve() not in real.parents:
+        return OUTSIDE
+    listed = ask_git(project.root, "ls-files", "-t", "--cached", "--others", "--exclude-standard", "--", str(real))
+    if listed is None or listed.returncode:
+        return ""
+    tags = {line[:1] for line in listed.stdout.splitlines()}
+    return (UNTRACKED if tags == {b"?"} else "") if tags else IGNORED
 
 
 def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, failed: str) -> Iterator[str]:
@@ -296,21 +314,26 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, 
     :param failed: the sizes of trial builds that failed, and why; ``""`` if none failed.
     """
     built, project = discovery.built, discovery.project
-    for each in built.answered:
-        lacks = f", which a checkout lacks: --write copies it to {copies[each.name][0]}" if each.name in copies else ""
+    for each in {os.path.normpath(each.name): each for each in built.answered}.values():
+        file, lacks = _find_file(project, each), ""
+        if each.name in copies:
+            lacks = f", which a checkout lacks: --write copies it to {copies[each.name][0]}"
+        elif file and (lack := _find_lack(project, file)):
+            lacks = f", which a checkout lacks, as {lack}: commit {printable(os.path.relpath(file, project.root))}"
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
     if built.hidden:
         yield f"only the lock has what nothing trains or saves: {describe_hidden(built.hidden)}; {REGISTER}"
     if discovery.problem:
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
-    if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
+    if numbers := [row.name for row in found.extra if any(isinstance(size, int) and size > 1 for size in row.sizes)]:
         why = "no key of a config or of kwargs was found for the sizes that are written as numbers"
         if failed:
             why = "sizes are written as numbers, and a key for them may be missing, as a trial build failed"
             why = f"{why} with {failed}"
         yield f"{', '.join(map(printable, numbers))}: {why}"
     for path in filter(None, (found.config.partition("#")[0], lock.file)):
-        if _is_lacking(project, project.root / path):
-            why = "no checkout has it: git ignores it, or it is outside the repository"
-            yield f"{printable(path)}: {why}; commit it (git add --force {shlex.quote(path)}) or a copy of it"
+        lack = _find_lack(project, project.root / path)
+        if lack and (path, lack) != (lock.file, UNTRACKED):  # the lock is new
+            commit = f"commit it (git add{' --force' * (lack == IGNORED)} {shlex.quote(path)})"
+            yield f"{printable(path)}: a checkout lacks it, as {lack}; {'commit a copy' if lack == OUTSIDE else commit}"
