@@ -70,7 +70,7 @@ class Series:
 def series(sizes: Sizes) -> list[Series]:
     fast = (NO_BUILD,)
     found = [
-        Series("models, no build", "model", sizes.models, many, fast, most=8),
+        Series("models, no build", "model", sizes.models, many, fast, most=10),
         Series("models, full", "model", sizes.models_built, many, most=3),
         Series("layers, no build", "layer", sizes.layers, deep, fast, most=1.25),
         Series("layers, full", "layer", sizes.layers, deep, memory_of="helper"),

@@ -84,7 +84,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         lock = read_lock(replace(project.settings, lock=project.settings.lock or NamedLock(LOCK)))
         assert lock
         registry = registry_of(project.settings, asked_about(project.settings).release)
-        draft, request, built = _build(project, registry, helper, wish)
+        draft, request, built = _build(project, registry, helper, wish, err)
         if isinstance(built, NotBuilt):
             return _say_not_built(built, wish, err)
         if built.handed_as not in {"", draft.name}:  # the script's own name for it
@@ -142,7 +142,9 @@ def _check_wish(wish: Wish) -> None:
         raise SettingsError(f"--kwargs: {problem}; {fix}") from None
 
 
-def _build(project: Project, registry: Registry, helper: Helper, wish: Wish) -> tuple[Draft, Request, Built | NotBuilt]:
+def _build(
+    project: Project, registry: Registry, helper: Helper, wish: Wish, err: TextIO
+) -> tuple[Draft, Request, Built | NotBuilt]:
     """Build the factory's model, on the CPU or with more memory or time if its code needs that."""
     if interpreter := project.settings.interpreter:
         helper.build_with(interpreter.path, interpreter.written)
@@ -163,6 +165,7 @@ def _build(project: Project, registry: Registry, helper: Helper, wish: Wish) -> 
         if built.kind not in more:
             break
         draft = replace(draft, build=more[built.kind])
+        say(f"building it once more with build = {inline(draft.build)}, because {built.reason}", err)
     return draft, request, built
 
 
