@@ -102,7 +102,7 @@ def count_builds(samples: Samples, folder: Path) -> None:
 
 
 def closed_forms(samples: Samples) -> None:
-    """Every architecture of every family, a thousand layers deep and twelve: the slowest, of each the least of three."""
+    """Every architecture of every family, a thousand layers deep and twelve: the slowest, each the least of three."""
     for what, layers in (("a thousand layers", 1_000), ("twelve layers", 12)):
         samples.note(what, max(min(seconds_of(partial(_count, form)) for _ in range(3)) for form in _forms(layers)))
 
