@@ -140,7 +140,7 @@ def _list_finished(modules: Modules) -> Iterator[Finished]:
         with contextlib.suppress(Exception):  # of a config class of the project's own
             config: Any = module.config
             of_library = next(each for each in kind.__mro__ if each.__module__.startswith("transformers."))
-            family = str(of_library.config_class.model_type)  # a config may name another
+            family = str(getattr(of_library.config_class, "model_type", config.model_type))  # a config may name another
             said = {**config.to_dict(), "num_labels": config.num_labels, "model_type": family}
             plain = {str(key): to_json(value) for key, value in said.items() if key not in NAMES_OF_LABELS}
             known = {key: value for key, value in plain.items() if value is not ODD}
