@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import product
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from pytest_bertsize.folding import fold_names, group_indices, join_indices, split_indices, write_folded
-from pytest_bertsize.inventory import Inventory, Tensor, levels
+from pytest_bertsize.inventory import Inventory, Tensor, common, levels
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 Kind: TypeAlias = Literal["new", "gone", "renamed", "resized", "tied", "untied", "frozen", "trained"]
 
-MOST_ALIKE = 64
-"""The most new modules that are compared with a gone module of the same shapes; the most similar name matches."""
-DISTINCT = 4
-"""The fewest tensors of a module that is recognised by its shapes alone, whatever its name and parent."""
-MOST_SHAPES = 2
-"""The most tensors of a module that are shown with their shapes; of a larger module, only their number is shown."""
+MOST_ALIKE = 64  # the most new modules that are compared with a gone one of the same shapes, by their names
+DISTINCT = 4  # the fewest tensors of a module that is recognised by its shapes alone, whatever its name and parent
+MOST_SHAPES = 2  # the most tensors of a module that are shown with their shapes; of a larger one, only their number
 MOST_NAMED = 3
 
 
@@ -33,19 +30,13 @@ class Difference(Struct, frozen=True):
     """One difference, which may concern many tensors."""
 
     kind: Kind
-    name: str
-    """The modules or tensors that differ, layers folded: ``bert.encoder.layer[12:14]``."""
-    count: int
-    """The parameters that the difference adds; negative if it removes some."""
-    tensors: tuple[str, ...]
-    """The names of the tensors that differ, including those that are gone, and former names."""
-    detail: str
-    """The details: a number of parameters, or shapes."""
-    other: str = ""
-    """The former name, or the name of the tensor to which the tensors in :attr:`name` are or were tied."""
+    name: str  # the modules or tensors that differ, layers folded: bert.encoder.layer[12:14]
+    count: int  # the parameters that the difference adds; negative if it removes some
+    tensors: tuple[str, ...]  # the names of the tensors that differ, including those that are gone, and former names
+    detail: str  # a number of parameters, or shapes
+    other: str = ""  # the former name, or the tensor to which the tensors in name are or were tied
     is_plural: bool = False
-    is_name_alone: bool = False
-    """True if all the tensors are tied to others: only names came or went, and no parameters."""
+    is_name_alone: bool = False  # True if all the tensors are tied to others: only names came or went
 
     @property
     def sentence(self) -> str:
@@ -247,14 +238,11 @@ class _Comparison:
             if old.shape != new.shape:
                 groups.setdefault((new.component, _describe_resizing(old.shape, new.shape)), []).append((old, new))
         for (_, sizes), resized in groups.items():
-            count = sum(
-                new.size - old.size for old, new in resized if not old.tied_to
-            )  # a tied tensor counts as untied
+            count = sum(new.size - old.size for old, new in resized if not old.tied_to)  # a tie counts apart
             tensors = tuple(new.name for _, new in resized)
             names = [each for each, _ in fold_names(tensors)]
-            parts_of = zip(*(each.split(".") for each in names), strict=False)
-            shared = [parts[0] for parts in takewhile(lambda parts: len({*parts}) == 1, parts_of)]
-            where = ".".join(shared) or listed([*dict.fromkeys(name.partition(".")[0] for name in names)], MOST_NAMED)
+            outermost = dict.fromkeys(name.partition(".")[0] for name in names)
+            where = common(names, "") or listed([*outermost], MOST_NAMED)
             inside = [printable(name.removeprefix(f"{where}.")) for name in names]
             many = plural(len(resized), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
             detail = f"{sizes}{f' in {many}' if len(names) > 1 else ''}, {_describe_count(count)}"
@@ -300,10 +288,7 @@ def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Itera
     for members in groups.values():
         template = split_indices(members[0])[0]
         for box in group_indices(split_indices(path)[1] for path in members):
-            places: list[tuple[int, ...]] = [()]
-            for run in box:
-                places = [(*place, index) for place in places for index in run]
-            yield write_folded(template, box), [join_indices(template, place) for place in places]
+            yield write_folded(template, box), [join_indices(template, place) for place in product(*box)]
 
 
 def _outer_modules(name: str) -> Iterator[str]:
@@ -321,9 +306,8 @@ def _is_list(paths: Sequence[str]) -> bool:
 
 def _count_common_parts(one: str, other: str) -> int:
     """Return how many names between dots two paths share at their beginning, plus how many at their end."""
-    first, second = one.split("."), other.split(".")
-    pairs = (zip(first, second, strict=False), zip(first[::-1], second[::-1], strict=False))
-    return sum(1 for each in pairs for _ in takewhile(lambda both: both[0] == both[1], each))
+    turned = tuple(".".join(reversed(path.split("."))) for path in (one, other))
+    return sum(len({*levels(first)} & {*levels(second)}) for first, second in ((one, other), turned))
 
 
 # words

@@ -28,8 +28,7 @@ Kind: TypeAlias = Literal[
     "insensitive-budget",
     "differs-from-lock",
 ]
-BROKEN = frozenset({"over-budget", "under-budget"})
-"""Kinds of findings about a limit that the model breaks."""
+BROKEN = frozenset({"over-budget", "under-budget"})  # kinds of findings about a limit that the model breaks
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
 """Kinds of findings that prevent the check of a model, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
@@ -51,26 +50,19 @@ class Finding(NamedTuple):
     """One finding about a model; the model fails if the severity is ``error``."""
 
     kind: Kind
-    message: str
-    """The problem, with exact values; a sentence without its full stop."""
-    fix: str = ""
-    """The text to write, or the command to run."""
+    message: str  # the problem, with exact values; a sentence without its full stop
+    fix: str = ""  # the text to write, or the command to run
     severity: Severity = "error"
     component: str | None = None
     expected: int | None = None
     actual: int | None = None
     limit: int | None = None
-    file: str | None = None
-    """The file's path, relative to the project's root."""
+    file: str | None = None  # the file's path, relative to the project's root
     line: int | None = None
-    table_key: tuple[str, ...] | None = None
-    """The key in the project's table, to look up its line."""
-    base: int | None = None
-    """The count at the base, if it exceeded the limit there already."""
-    asks_why: bool = False
-    """True if a new ``reason`` in the table resolves the finding."""
-    elsewhere: tuple[str | Option, ...] = ()
-    """The fix if no table declares the model; empty if it is the same as :attr:`fix`."""
+    table_key: tuple[str, ...] | None = None  # the key in the project's table, to look up its line
+    base: int | None = None  # the count at the base, if it exceeded the limit there already
+    asks_why: bool = False  # True if a new reason in the table resolves the finding
+    elsewhere: tuple[str | Option, ...] = ()  # the fix if no table declares the model; empty if it is the same as fix
 
     @property
     def place(self) -> str:

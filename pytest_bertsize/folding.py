@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
 """The pattern of an index in a name: the ``3`` in ``layer.3.weight``."""
 _HOLE = "\0"
-STAR = "[*]"
-"""The sign for a tied tensor's own layer in the name of its owner: ``layer[*].query``."""
+STAR = "[*]"  # the sign for a tied tensor's own layer in the name of its owner: layer[*].query
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
-MOST_NAMES = 200_000
-"""The most names that one folded name may stand for."""
+MOST_NAMES = 200_000  # the most names that one folded name may stand for
 
 
 def split_indices(name: str) -> tuple[str, Indices]:

@@ -11,13 +11,6 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.quantity import BYTES, FLOPS, PARAMETERS, Quantity, compact_left, percent_used, restated
 
-HOW = {
-    "parameters": "write a whole number, or a string such as '110M' or '1.2B' (K, M, B, T are powers of 1,000)",
-    "bytes": "write a whole number, or a string such as '440MB' or '420MiB' "
-    "(kB, MB, GB, TB are powers of 1,000; KiB, MiB, GiB, TiB powers of 1,024)",
-    "FLOPs": "write a whole number, or a string such as '22G' or '1.5T' "
-    "(K, M, G, T, P are powers of 1,000, and a multiply-add is 2 FLOPs)",
-}
 COUNTS = st.integers(0, 10**15)
 STYLES = st.sampled_from(
     ["110M", "110.0M", "1.20B", "0.5K", "1_000K", "1.000T", "110_000_000", "86000000", 86_000_000, {"max": "1M"}]
@@ -70,24 +63,7 @@ def test_a_quantity_is_read_exactly(quantity: Quantity, written: object, count: 
     ids=repr,
 )
 def test_anything_else_is_refused_with_what_to_write(quantity: Quantity, value: object) -> None:
-    assert refusal(quantity, value) == f"{value!r} is not a {quantity.noun} of {quantity.of}: {HOW[quantity.of]}"
-
-
-@pytest.mark.parametrize(
-    ("quantity", "text", "meant"),
-    [
-        *((PARAMETERS, text, "'110M'") for text in ("110m", "110 M", "110M ", "110MB", "110mb", "110M params")),
-        (PARAMETERS, "1,000,000", "'1000000'"),
-        (PARAMETERS, "1,500", "'1500'"),
-        *((PARAMETERS, text, "'1.2B'") for text in ("1.2b", "1.2BB", "1.2 B", "1.2B PARAMS")),
-        *((BYTES, text, "'440MB' or '440MiB'") for text in ("440M", "440m")),
-        *((BYTES, text, "'440MB'") for text in ("440mb", "440 MB", "440 MBytes")),
-        (BYTES, "12 bytes", "'12B'"),
-        *((FLOPS, text, "'22G'") for text in ("22B", "22g", "22 GFLOPs", "22gflop", "22BFLOPS")),
-    ],
-)
-def test_the_spelling_that_was_probably_meant_is_named(quantity: Quantity, text: str, meant: str) -> None:
-    assert refusal(quantity, text).endswith(f": {HOW[quantity.of]}; did you mean {meant}?")
+    assert refusal(quantity, value) == f"{value!r} is not a {quantity.noun} of {quantity.of}: {quantity.how_to_write}"
 
 
 MORE = "is more than any model has: the largest"
@@ -96,8 +72,8 @@ MORE = "is more than any model has: the largest"
 @pytest.mark.parametrize(
     ("quantity", "value", "says"),
     [
-        (PARAMETERS, "1.5", "'1.5' is not a whole number of parameters: 1.5"),
-        (PARAMETERS, f"1{'0' * 12}.{'0' * 15}1K", f"is not a whole number of parameters: 1{'0' * 15}.{'0' * 12}1"),
+        (PARAMETERS, "1.5", "'1.5' is not a whole number of parameters"),
+        (PARAMETERS, f"1{'0' * 12}.{'0' * 15}1K", "is not a whole number of parameters"),
         (PARAMETERS, -1, "-1 is negative: a count of parameters is 0 or more"),
         (PARAMETERS, 10**15 + 1, f"{10**15 + 1} {MORE} count is {10**15:,}"),
         (BYTES, "9001TB", f"'9001TB' {MORE} number is {9 * 10**15:,}"),

@@ -31,8 +31,7 @@ class Mistaken(NamedTuple):
     """A table of the base that cannot be read."""
 
     problem: str
-    reason: str
-    """The ``reason`` in the base's table of the model."""
+    reason: str  # the reason in the base's table of the model
 
 
 class Left(NamedTuple):
@@ -41,10 +40,8 @@ class Left(NamedTuple):
     name: str
     former: ModelAtCommit | None
     """The model at the base; ``None`` if its table there cannot be read."""
-    problem: str
-    """The reason why the base's table of the model cannot be read; ``""`` if it can be."""
-    reason: str
-    """The reason that this change gives for removing the model; ``""`` if it gives none."""
+    problem: str  # the reason why the base's table of the model cannot be read; "" if it can be
+    reason: str  # the reason that this change gives for removing the model; "" if it gives none
 
     @property
     def is_loosened(self) -> bool:
@@ -55,19 +52,14 @@ class Left(NamedTuple):
 class Baseline(Struct, frozen=True):
     """The project as it was at a revision."""
 
-    revision: str
-    """The revision as the user or CI names it: ``origin/main``."""
+    revision: str  # the revision as the user or CI names it: origin/main
     commit: str | None
-    problem: str = ""
-    """The reason why there is nothing to compare with; ``""`` if the revision can be read."""
-    is_asked_for: bool = True
-    """True if the user named the base; false for the base of CI, and for the last commit."""
+    problem: str = ""  # the reason why there is nothing to compare with; "" if the revision can be read
+    is_asked_for: bool = True  # True if the user named the base; false for the base of CI, and for the last commit
     project: ProjectAtCommit = _NOTHING
-    became: Mapping[str, str] = {}
-    """The models' names at the base, by their names today."""
+    became: Mapping[str, str] = {}  # the models' names at the base, by their names today
     left: tuple[Left, ...] = ()
-    not_compared: tuple[str, ...] = ()
-    """Models of today that the base declares, but that cannot be counted there."""
+    not_compared: tuple[str, ...] = ()  # models of today that the base declares, but that cannot be counted there
 
     @property
     def is_strict(self) -> bool:

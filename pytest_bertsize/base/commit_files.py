@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Self
@@ -16,14 +16,10 @@ from typing import NamedTuple, Self
 from pytest_bertsize.base.git import find_renames, find_repository, make_command, make_environment
 from pytest_bertsize.wording import printable
 
-LARGEST = 1024 * 1024
-"""The most bytes that a table or a config may have; one byte more is read, so that its reader notices a larger file."""
-MOST_AT_ONCE = 20
-"""The most questions to git before its first answer is read: pipes must hold them, or both processes wait."""
+LARGEST = 1024 * 1024  # the most bytes that a table or a config may have
 _LEADS_NOWHERE = {b"symlink", b"dangling", b"loop", b"notdir"}
 """Git's first words of an answer about a path that leads out of the repository, or to nothing."""
-_FOLDER, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
-"""Git's modes for folders, symlinks and submodules in a tree; every other mode is a file's."""
+_FOLDER, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"  # git's modes in a tree; every other mode is a file's
 
 
 class Unreadable(Exception):
@@ -38,13 +34,10 @@ class Unreadable(Exception):
 class Found(NamedTuple):
     """An object that a commit has at a path."""
 
-    kind: bytes = b""
-    """``blob``, ``tree``, or ``b""`` for nothing."""
-    name: bytes = b""
-    """The name of the object."""
+    kind: bytes = b""  # b"blob", b"tree", or b"" for nothing
+    name: bytes = b""  # the name of the object
     content: bytes = b""
-    modes: Mapping[str, bytes] = MappingProxyType({})
-    """Git's mode of each entry, if this is a folder."""
+    modes: Mapping[str, bytes] = MappingProxyType({})  # git's mode of each entry, if this is a folder
 
 
 class CommitFiles:
@@ -56,8 +49,7 @@ class CommitFiles:
         self._root = repository.root
         self._folder = os.fspath(folder.resolve().relative_to(repository.root))
         self.commit = commit
-        self.looked: dict[str, bytes] = {}
-        """The name of the object at each path that was read; a commit with equal names gives an equal result."""
+        self.looked: dict[str, bytes] = {}  # the name of the object at each path that was read
         self._process = subprocess.Popen(  # noqa: S603
             make_command(*repository.arguments, "cat-file", "--batch", "--follow-symlinks"),
             cwd=folder,
@@ -116,20 +108,10 @@ class CommitFiles:
 
     def has_same(self, looked: Mapping[str, bytes]) -> bool:
         """Tell whether the paths that were read in another commit lead to the same objects in this one."""
-        paths, at = [*looked], 0
         try:
-            while batch := paths[at : at + MOST_AT_ONCE]:
-                at += len(batch)
-                self._write([self._locate(path) for path in batch])
-                found = [self._read_answer(0) for _ in batch]
-                if any(each.name != looked[path] for path, each in zip(batch, found, strict=True) if each):
-                    return False
-                lacking = [path for path, each in zip(batch, found, strict=True) if each is None]
-                if any(self._ask(self._locate(path), 0).name != looked[path] for path in lacking):
-                    return False
+            return all(self._ask(self._locate(path), 0).name == name for path, name in looked.items())
         except (OSError, ValueError, IndexError):  # the reader of that path reports it
             return False
-        return True
 
     def _locate(self, path: str) -> str:
         """Return a path from the root of the repository; ``""`` for the root."""
@@ -157,19 +139,16 @@ class CommitFiles:
 
     def _ask(self, path: str, most: int | None = None) -> Found:
         """:raises ValueError, OSError: if git does not hand out an object on the way."""
-        self._write([path])
+        questions = self._process.stdin
+        assert questions
+        questions.write(os.fsencode(f"{self.commit}:{path}\n"))
+        questions.flush()
         if found := self._read_answer(most):
             return found
         folder, _, name = path.rpartition("/")
         if path and self._ask(folder).modes.get(name, _SUBMODULE) == _SUBMODULE:
             return Found()
         raise ValueError
-
-    def _write(self, paths: Iterable[str]) -> None:
-        questions = self._process.stdin
-        assert questions
-        questions.write(b"".join(os.fsencode(f"{self.commit}:{path}\n") for path in paths))
-        questions.flush()
 
     def _read_answer(self, most: int | None) -> Found | None:
         """Return git's answer to the next question; ``None`` if git calls the path missing, or a submodule."""

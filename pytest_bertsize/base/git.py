@@ -21,10 +21,8 @@ from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import printable, shown
 
 SECONDS = 10.0
-LONGEST_WALK = 120.0
-"""The most seconds for a list of commits; git lists a million commits in a quarter of that time."""
-LONGEST_PATH = 4096
-"""The most bytes of a ``.git`` file, and of a path that can be checked out."""
+LONGEST_WALK = 120.0  # the most seconds for a list of commits; git lists a million commits in a quarter of that time
+LONGEST_PATH = 4096  # the most bytes of a .git file, and of a path that can be checked out
 _SAFELY = (
     *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *("-c", "safe.bareRepository=explicit"),
@@ -50,18 +48,15 @@ _SAFE_ENVIRONMENT = {
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 """The pattern of a revision that means one commit, whatever tags and branches the repository has."""
-_STEPS = ("~", "^", "@{", ":", "..")
-"""Signs in a revision that is more than a name; git can fetch only a name."""
+_STEPS = ("~", "^", "@{", ":", "..")  # signs in a revision that is more than a name; git can fetch only a name
 Answer = subprocess.CompletedProcess[bytes]
 
 
 class Repository(NamedTuple):
     """A work tree and its repository, by their real paths."""
 
-    root: Path
-    """The folder that has the ``.git``."""
-    git_dir: Path
-    """The ``.git``, or the folder that it names."""
+    root: Path  # the folder that has the .git
+    git_dir: Path  # the .git, or the folder that it names
 
     @property
     def arguments(self) -> tuple[str, ...]:

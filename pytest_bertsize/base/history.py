@@ -7,7 +7,6 @@ to the growth of the model.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from posixpath import normpath
@@ -33,13 +32,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 DOTS = ".."
-MOST_TENSORS = 6
-"""The most changes of tensors that a row names if it compares two locks."""
-SHORT = 10
-"""The number of characters of an abbreviated commit."""
+MOST_TENSORS = 6  # the most changes of tensors that a row names if it compares two locks
+SHORT = 10  # the number of characters of an abbreviated commit
 _FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
-"""The form in which git writes a date; for a date that git cannot write, it prints something else."""
 
 
 class Commit(NamedTuple):
@@ -47,10 +42,8 @@ class Commit(NamedTuple):
 
     name: str
     parents: tuple[str, ...]
-    date: str
-    """The commit's date in ISO 8601; ``""`` if the commit has none, or one after the year 9999."""
-    subject: str
-    """The first line of the commit's message, as its author wrote it."""
+    date: str  # the commit's date in ISO 8601
+    subject: str  # the first line of the commit's message, as its author wrote it
     tags: tuple[str, ...] = ()
 
     @property
@@ -62,52 +55,35 @@ class Commit(NamedTuple):
 class Span(NamedTuple):
     """A line of commits by their full names, each the first parent of the next."""
 
-    asked: str
-    """The range as the user wrote it: ``v1..HEAD``; ``""`` for all commits."""
-    end: str
-    """The last commit."""
-    start: str | None
-    """The commit before the range; ``None`` if the first commit has no parent."""
-    first: str
-    """The first commit; :attr:`end` if the range is empty."""
+    asked: str  # the range as the user wrote it: v1..HEAD; "" for all commits
+    end: str  # the last commit
+    start: str | None  # the commit before the range; None if the first commit has no parent
+    first: str  # the first commit; the end if the range is empty
 
 
 class Row(NamedTuple):
     """A model in one commit, and the change that the commit made."""
 
     commit: Commit
-    total: int | None = None
-    """The number of parameters; ``None`` if the model is not declared or not counted."""
-    by: str = ""
-    """The source of the count, ``closed form`` or ``lock``; ``""`` without a count."""
-    change: int | None = None
-    """Parameters added since the row before, or since :attr:`since`; ``None`` without a count to compare with."""
-    since: str = ""
-    """The last commit with a count of the model, if there are commits without one in between; else ``""``."""
-    said: tuple[str, ...] = ()
-    """Sentences on the model in this commit: it is new, renamed or not counted, or tensors in its lock changed."""
-    moved: tuple[Moved, ...] = ()
-    """The keys that caused the change, the one with the largest change first."""
-    method: str = ""
-    """The reason why several keys share one row, if they do."""
+    total: int | None = None  # the number of parameters; None if the model is not declared or not counted
+    by: str = ""  # the source of the count, "closed form" or "lock"; "" without a count
+    change: int | None = None  # parameters added since the last count; None without a count to compare with
+    since: str = ""  # the last commit with a count of the model, if there are commits without one in between
+    said: tuple[str, ...] = ()  # sentences on the model: it is new, renamed or not counted, or its lock changed
+    moved: tuple[Moved, ...] = ()  # the keys that caused the change, the one with the largest change first
+    method: str = ""  # the reason why several keys share one row, if they do
 
 
 class ModelHistory(Struct):
     """A model through all commits."""
 
-    name: str
-    """The model's last name."""
-    names: dict[str, None] = {}
-    """All names that the model had."""
+    name: str  # the model's last name
+    names: dict[str, None] = {}  # all names that the model had
     rows: list[Row] = []
-    then: ModelAtCommit | None = None
-    """The model in the last commit; ``None`` if it is not declared there, or its table cannot be read."""
-    why: str = ""
-    """The reason why the model is not counted in the last commit; ``""`` if there is none."""
-    counted: tuple[Commit, ModelAtCommit] | None = None
-    """The last commit in which the model was counted, and the model there."""
-    is_left: bool = False
-    """True if the last commit does not declare the model."""
+    then: ModelAtCommit | None = None  # the model in the last commit; None if that does not declare it, or not readably
+    why: str = ""  # the reason why the model is not counted in the last commit
+    counted: tuple[Commit, ModelAtCommit] | None = None  # the last commit with a count, and the model there
+    is_left: bool = False  # True if the last commit does not declare the model
 
     @property
     def known_as(self) -> set[str]:
@@ -120,12 +96,9 @@ class History(NamedTuple):
     """The models of a project in the commits of a range."""
 
     span: Span
-    models: Sequence[ModelHistory]
-    """The models in the order of their declarations."""
-    commits_read: int
-    """The number of commits that were read, including the one before the range."""
-    is_cut: bool
-    """True if the clone is shallow, and lacks the commits before the range."""
+    models: Sequence[ModelHistory]  # in the order of their declarations
+    commits_read: int  # the number of commits that were read, including the one before the range
+    is_cut: bool  # True if the clone is shallow, and lacks the commits before the range
 
 
 def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: bool) -> History:
@@ -171,12 +144,8 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
 
 def _list_commits(folder: Path, *which: str) -> list[Commit]:
     """Return commits, the oldest first: git lists each in two lines, first ``commit`` and a name, then the fields."""
-    lines = list_lines(folder, "rev-list", "--reverse", *_FIELDS, *which)
-    fields = (line.split("\0") for line in lines[1::2])
-    return [
-        Commit(name, tuple(parents.split()), date if _DATE.match(date) else "", subject)
-        for name, parents, date, subject in fields
-    ]
+    fields = (line.split("\0") for line in list_lines(folder, "rev-list", "--reverse", *_FIELDS, *which)[1::2])
+    return [Commit(name, tuple(parents.split()), date, subject) for name, parents, date, subject in fields]
 
 
 def _find_tags(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -196,9 +165,7 @@ class _Follower:
     def __init__(self, root: Path, files: CommitFiles, *, has_all_rows: bool) -> None:
         """:param has_all_rows: whether a model has a row for every commit, changed or not."""
         self.models: list[ModelHistory] = []
-        self._root = root
-        self._files = files
-        self._has_all_rows = has_all_rows
+        self._root, self._files, self._has_all_rows = root, files, has_all_rows
         self._last = ""
 
     def take_step(self, commit: Commit, project: ProjectAtCommit | str, *, is_start: bool) -> None:
@@ -215,13 +182,13 @@ class _Follower:
         self._last = commit.name
         new = "at the start of these commits" if is_start else "new"
         new = new if is_start or commit.parents else "new, in the repository's first commit"
-        stay = []
+        stay = set()
         for name, then in project.models.items():
             model = next((each for each in alive if each.name == became.get(name)), None)
             said = tuple(_describe_move(model.then, then)) if model and model.then else ()
             if model is None:
                 model, said = self._begin_history(name, new)
-            stay.append(model)
+            stay.add(id(model))
             model.name, model.is_left, model.names[name] = name, False, None
             if then.by:
                 self._add_counted(model, commit, said, then)
@@ -231,11 +198,11 @@ class _Follower:
             model.then = then
         for name, why in project.declared.wrong.items():
             for each in [each for each in alive if name in each.known_as] or [self._begin_history(name, new)[0]]:
-                stay.append(each)
+                stay.add(id(each))
                 each.is_left = False
                 self._add_uncounted(each, commit, (), f"its table cannot be read: {why}")
         for each in alive:
-            if not any(each is other for other in stay):
+            if id(each) not in stay:
                 reason = project.read_text("removed", each.name)
                 each.then, each.why, each.is_left = None, "", True
                 why = f": {printable(reason)}" if reason else ""
@@ -247,15 +214,16 @@ class _Follower:
         """Return the name that each model had in the commit before."""
         if before.keys() == project.models.keys():
             return {name: name for name in before}
+
+        def may_have(commit: str, path: str) -> bool:
+            self._files.commit = commit
+            return self._files.may_have(path)
+
         last = self._last or commit.name
         models = {name: each.model for name, each in before.items()}
-        earlier = Side(models, partial(self._may_have, last), lambda model: before[model.name].config)
-        later = project.to_side(partial(self._may_have, commit.name))
+        earlier = Side(models, partial(may_have, last), lambda model: before[model.name].config)
+        later = project.to_side(partial(may_have, commit.name))
         return match_models(later, earlier, partial(find_renames, self._root, last, after=commit.name))
-
-    def _may_have(self, commit: str, path: str) -> bool:
-        self._files.commit = commit
-        return self._files.may_have(path)
 
     def _begin_history(self, name: str, new: str) -> tuple[ModelHistory, tuple[str, ...]]:
         """Return the history of a model that matches none in the commit before, and notes for its row."""

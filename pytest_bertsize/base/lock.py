@@ -47,14 +47,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 FORMAT = 1
-LARGEST_FILE = 8 * 1024 * 1024
-"""The most bytes of a lock; the lock of a thousand models has 3 MB."""
-MOST_AXES = 64
-"""The most axes of a tensor, which is torch's own limit."""
-MOST_TENSORS = 500_000
-"""The most tensors of all models of a lock together."""
-MOST_NAMED = 6
-"""The most differences that one message names; a report file has all of them."""
+LARGEST_FILE = 8 * 1024 * 1024  # the most bytes of a lock; the lock of a thousand models has 3 MB
+MOST_AXES = 64  # the most axes of a tensor, which is torch's own limit
+MOST_TENSORS = 500_000  # the most tensors of all models of a lock together
+MOST_NAMED = 6  # the most differences that one message names; a report file has all of them
 ANEW = 'bertsize accept --reason "…"'
 HEAD = f"""\
 # The tensors of every model, as they were last accepted: {ANEW} writes this file.
@@ -73,10 +69,8 @@ class Locked(Struct, frozen=True):
 
     tensors: tuple[Tensor, ...]
     """Tensors without components; today's closed form or table says which component each belongs to."""
-    config: str = ""
-    """The hash of everything that the model's table names for the build."""
-    built_with: str = ""
-    """The libraries that first built these tensors: ``transformers 5.23.0, torch 2.13.0``."""
+    config: str = ""  # the hash of everything that the model's table names for the build
+    built_with: str = ""  # the libraries that first built these tensors: transformers 5.23.0, torch 2.13.0
     sizes: Mapping[str, Any] = {}
     """Values that the closed form reads from the built backbones, by config key; empty if a config file has them."""
     hidden: Mapping[str, tuple[str, ...]] = {}
@@ -92,13 +86,10 @@ class Locked(Struct, frozen=True):
 class Lock(Struct, frozen=True):
     """The lock of a project."""
 
-    file: str
-    """The file as the table names it."""
-    strict: bool = False
-    """True if a difference fails the model."""
+    file: str  # the file as the table names it
+    strict: bool = False  # True if a difference fails the model
     models: Mapping[str, Locked] = {}
-    text: str | None = None
-    """The content of the file; ``None`` if there is no such file yet."""
+    text: str | None = None  # the content of the file; None if there is no such file yet
 
 
 # reading

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.source import Reader
 
-MOST_NAMED = 6
-"""The most files that a sentence names; it gives the number of the others."""
+MOST_NAMED = 6  # the most files that a sentence names; it gives the number of the others
 ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=main~1"
 
 
@@ -54,12 +53,10 @@ class ModelAtCommit(Struct, frozen=True):
     derivation: Derivation | None = None
     """The derivation by today's closed form; ``None`` if no form can count the model, for the reason in ``problem``."""
     problem: str = ""
-    unread: Unreadable | None = None
-    """The error if git does not hand out the model's files, which the commit may have."""
+    unread: Unreadable | None = None  # the error if git does not hand out the model's files, which the commit may have
     has_no_form: bool = False
     """True if no closed form applies, so that the lock may count the model; false for an unreadable config."""
-    locked: Locked | None = None
-    """The model's block in the commit's lock, unless it contradicts the table."""
+    locked: Locked | None = None  # the model's block in the commit's lock, unless it contradicts the table
     why_not_locked: str = ""
 
     @property
@@ -87,8 +84,7 @@ class ProjectAtCommit(NamedTuple):
 
     models: Mapping[str, ModelAtCommit]
     declared: Apart
-    lock: Lock | str
-    """The commit's lock, or the reason why there is none."""
+    lock: Lock | str  # the commit's lock, or the reason why there is none
 
     def read_text(self, *path: str) -> str:
         """Return the text at a path of keys in the table; ``""`` if there is none."""
@@ -317,8 +313,7 @@ class Side(NamedTuple):
     """The models of one of two states of the project, whose models are matched."""
 
     models: Mapping[str, Model]
-    is_file: Callable[[str], bool]
-    """Tells whether this state of the project has a file of a given name."""
+    is_file: Callable[[str], bool]  # tells whether this state of the project has a file of a given name
     read_config: Callable[[Model], ModelConfig | None]
 
     def find_file(self, model: Model) -> tuple[str, str]:

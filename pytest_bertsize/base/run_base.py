@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 LARGEST_EVENT = 32 * 1024 * 1024
 """The most bytes of an event's file that are read; GitHub sends no event of more than 25 MB."""
-NONE = "none"
-"""The value of ``--bert-budget-base`` that compares with nothing, not even in a pull request."""
+NONE = "none"  # the value of --bert-budget-base that compares with nothing, not even in a pull request
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
 """GitLab's variables for the target branch's head (only in a pipeline of merged results) and for the merge base."""
 

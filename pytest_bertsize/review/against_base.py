@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
+from pytest_bertsize.closed_forms.attribution import Attribution, Moved, attribute, came_and_went, difference
 from pytest_bertsize.config.keys import IMPLEMENTATIONS
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.review.limits import Measurable, Measured, measure_one, refuse_unknown_component
-from pytest_bertsize.review.put_back import CODE, MOST_NAMED, Shares, divide_change
+from pytest_bertsize.review.put_back import CODE, MOST_NAMED, divide_change
 from pytest_bertsize.table.limits import (
     ALREADY_OVER,
     FLOPS,
@@ -37,7 +38,6 @@ from pytest_bertsize.wording import BadValue, exact, listed, printable, shown, v
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
-    from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.review.check import Accepted
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Model
@@ -93,41 +93,39 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
 def _compare(
     found: Review, baseline: Baseline, commit: str, former: ModelAtCommit | None, accepted: Accepted
 ) -> Comparison:
-    from pytest_bertsize.closed_forms.attribution import Moved, attribute, came_and_went, difference
-
     model, revision, derivation = found.subject.model, baseline.revision, found.subject.derivation
     if former is None:
         is_new = baseline.find_mistake(model) is None
         said = f"new: {revision} declares no such model" if is_new else f"its table at {revision} cannot be read"
         return Comparison(revision, commit, said=(said,), is_new=is_new)
-    shares, tensors = Shares(), list[Difference]()
+    by_keys, unknown, tensors = Attribution(()), "", list[Difference]()
     base: Inventory | None = former.form
     is_known = derivation is not None or found.components is not None  # else the names of its modules are unknown
     is_by_lock = bool(former.locked and not (former.derivation and derivation) and is_known)
     if is_by_lock and former.locked:
-        assign = _find_components(found)
-        base = assign(Built(former.locked.tensors, {}))
+        base = _add_components(found, Built(former.locked.tensors, {}))
         if found.actual:
             tensors = compare_inventories(base, found.actual)
         if found.actual and accepted.put_back:
-            shares = divide_change(accepted.put_back, base.own, found.actual, assign)
+            by_keys, unknown = divide_change(accepted.put_back, base.own, found.actual, partial(_add_components, found))
             if not any(each.count for each in tensors):  # other names, and no count
-                shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE), said=())
+                by_keys, unknown = replace(by_keys, moved=tuple(row for row in by_keys.moved if row.key != CODE)), ""
     elif former.derivation and derivation:
         by_keys = attribute(former.derivation, derivation)
         code = difference(found.actual.own, derivation.form.own) if found.actual else {}
-        shares = Shares((*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])), by_keys.method)
+        by_keys = replace(by_keys, moved=(*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])))
     now = found.actual or found.expected
     grown, shrunk = came_and_went(now.own, base.own) if now and base else (0, 0)
+    notes = _list_notes(found, former, by_keys, revision, is_by_lock=is_by_lock)
     return Comparison(
         revision,
         commit,
         former.model.config,
         base,
         "lock" if is_by_lock else "closed form" if base else "",
-        (*_list_notes(found, former, shares, revision, is_by_lock=is_by_lock), *shares.said),
-        shares.moved,
-        shares.method,
+        (*notes, *([unknown] if unknown else [])),
+        by_keys.moved,
+        by_keys.method,
         (*tensors,),
         former_name="" if former.model.name == model.name else former.model.name,
         grown=grown,
@@ -135,21 +133,17 @@ def _compare(
     )
 
 
-def _find_components(found: Review) -> Callable[[Built], Inventory]:
-    """Return a function that assigns today's components to the tensors of another build of the model."""
+def _add_components(found: Review, built: Built) -> Inventory:
+    """Return the tensors of another build of the model, with today's components."""
     if found.subject.form:
-        return partial(structure.inventory_of, expected=found.subject.form)
-
-    def with_components(built: Built) -> Inventory:
-        known = found.components or {}
-        missing = structure.find_components(each for each in built.tensors if each.name not in known)
-        return structure.inventory_of(built, components={**missing, **known})
-
-    return with_components
+        return structure.inventory_of(built, found.subject.form)
+    known = found.components or {}
+    missing = structure.find_components(each for each in built.tensors if each.name not in known)
+    return structure.inventory_of(built, components={**missing, **known})
 
 
 def _list_notes(
-    found: Review, former: ModelAtCommit, shares: Shares, revision: str, *, is_by_lock: bool
+    found: Review, former: ModelAtCommit, by_keys: Attribution, revision: str, *, is_by_lock: bool
 ) -> Iterator[str]:
     """Name what moved, why counts are not compared, and the changed keys that have no row."""
     subject, before, after = found.subject, former.model, found.subject.model
@@ -168,7 +162,7 @@ def _list_notes(
         yield "closed_form = false: the change is not attributed to keys"
     if former.config is None or subject.config is None or after.has_config_of_build:
         return
-    moved, was, now = {row.key for row in shares.moved}, former.written_keys, subject.written_keys
+    moved, was, now = {row.key for row in by_keys.moved}, former.written_keys, subject.written_keys
     changed = {key for key in {**was, **now} if was.get(key) != now.get(key)}
     if rest := sorted(changed - moved - _IDENTITY):
         named = listed([*map(printable, rest)], MOST_NAMED)
@@ -189,7 +183,7 @@ def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base
     for each in found.measured:
         limit = found.limit(each.name)
         is_known = not each.buffers and (each.name != FLOPS or each.expected in {None, each.actual})
-        then = _measure_if_known(limit.measure, before) if limit and limit.measure and is_known else None
+        then = _measure_if_known(limit.measure, before) if limit and is_known else None
         yield each._replace(base=then.actual if then else None)
     asked: list[Measure] = [AsBytes(None, "unique")]
     is_as_derived = not (found.actual and found.expected and found.actual.own != found.expected.own)
@@ -204,9 +198,9 @@ def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base
             yield now._replace(base=then.actual)
 
 
-def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
+def _measure_if_known(measure: Measure | None, model: Measurable) -> Measured | None:
     try:
-        return measure_one(measure, model)
+        return measure_one(measure, model) if measure else None
     except BadValue:
         return None
 
@@ -320,37 +314,17 @@ def _excuse(kind: Kind, message: str, way_out: str, model: Model, before: str) -
 
 def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Finding]:
     """Yield a finding for each loosening: an error, or a note if today's table has a new ``reason``."""
-    before, after = former.model, found.subject.model
-    settings, revision = found.subject.settings, baseline.revision
-    rows = [*_list_smaller_components(found, before, revision), *_list_switched_off(before, after, revision)]
-    rows += _list_looser_limits(before, after, revision)
-    if (baseline.is_strict or before.lock) and not (after.lock or (settings.lock and settings.lock.strict)):
-        declares = f"{revision} declares strict = true (a difference from the lock fails)"
+    before, after, lock = former.model, found.subject.model, found.subject.settings.lock
+    rows = [
+        *_list_switched_off(before, after, baseline.revision),
+        *_list_looser_limits(before, after, baseline.revision),
+    ]
+    if (baseline.is_strict or before.lock) and not (after.lock or (lock and lock.strict)):
+        declares = f"{baseline.revision} declares strict = true (a difference from the lock fails)"
         rows.append((f"{declares}, and this table does not", None, ()))
     for message, component, key in rows:
         row = _excuse("budget-loosened", message, f"if that is intended, {REASON}", after, before.reason)
         yield row._replace(component=component, table_key=key)
-
-
-def _list_smaller_components(found: Review, before: Model, revision: str) -> Iterator[Row]:
-    """Yield the limited components that cover less of the build than with the base's ``components``."""
-    actual, after = found.actual, found.subject.model
-    if found.subject.form or actual is None or before.components == after.components:
-        return
-    limited = [limit.component for limit in after.limits if limit.measure is None and limit.maximum is not None]
-    there = dict(before.components)
-    while True:  # without the base's components that match no tensor of today
-        try:
-            components = structure.find_components(actual.tensors, limited, there)
-            break
-        except structure.NoComponent as nothing:
-            del there[nothing.key]
-    by_base = Inventory(tuple(each._replace(component=components[each.name]) for each in actual.tensors))
-    for name in limited:
-        then, now = by_base.count_of(name), actual.count_of(name)
-        if then > now:
-            more = f"{exact(then)} with the components of {revision}"
-            yield f"{name} covers {exact(now)} of this model, and {more}", name, ("components",)
 
 
 def _list_switched_off(before: Model, after: Model, revision: str) -> Iterator[Row]:
@@ -370,6 +344,8 @@ def _list_looser_limits(before: Model, after: Model, revision: str) -> Iterator[
         limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
         yield f"{revision} limits {limits}, and this table says report-only", None, ("budget",)
         return
+    if before.limits and before.components != after.components and not after.closed_form:
+        yield f"{revision} has other components, so a limit may cover less than there", None, ("components",)
     todays = {limit.component: limit for limit in after.limits}
     for was in before.limits:
         name, now = was.component, todays.get(was.component)

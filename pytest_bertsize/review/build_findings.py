@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Inventory
 
-LARGE_BUFFERS = 100
-"""Buffers are large if they hold more numbers than a hundredth of the parameters."""
+LARGE_BUFFERS = 100  # buffers are large if they hold more numbers than a hundredth of the parameters
 REGISTER = "assign each to self in the constructor: a tensor as a Parameter, modules in a ModuleList or ModuleDict"
 MOST_NAMED = 5  # the most names in one message
 _ABSENT = object()

@@ -57,8 +57,7 @@ class Gate:
         """
         self.settings, self.mode, self.lock = settings, mode or Mode(), lock
         self._registry, self._baseline, self._result = registry, baseline, result
-        self.subject = cache(self._examine)
-        """Return the subject of a model, without building it."""
+        self.subject = cache(self._examine)  # return the subject of a model, without building it
         self.reviewed = cache(lambda name: self._conclude(self.subject(name)))
         """Return the review of a model with its budget before any change."""
         self.changes = cache(self._change_budget)
@@ -151,7 +150,7 @@ class Gate:
             subject, plan = self.subject(name), self._plan(name)
             if subject.request:
                 found[name] = subject.request._replace(closed_form=self._hash_closed_form(subject))
-            again |= {each.name: each for each in plan.requests.values()} if plan else {}
+            again |= {each.name: each for each in plan.requests} if plan else {}
         return found | again
 
     def _hash_closed_form(self, subject: Subject) -> str:
