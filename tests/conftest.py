@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import json
 import os
+import pkgutil
 import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PathDistribution, distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import pytest_bertsize
 from pytest_bertsize.builder import helper
 from pytest_bertsize.reports import ci
 from tests.support.warm_helper import Warm, command, started
@@ -33,36 +35,16 @@ settings.register_profile(
 settings.load_profile("bertsize")
 
 
-IMPORTED_ONCE = (
-    *("tomlkit", "rich.box", "rich.console", "rich.table", "transformers.models.bert.modeling_bert"),
-    *(f"pytest_bertsize.{name}" for name in ("base.baseline", "base.lock", "closed_forms.formula", "config.adapter")),
-    *(f"pytest_bertsize.plugin.{name}" for name in ("failures", "items", "ledger")),
-    *(f"pytest_bertsize.review.{name}" for name in ("against_base", "tensors")),
-    *("pytest_bertsize.closed_forms.composed", "pytest_bertsize.reports.terminal"),
-)
-
-
 def pytest_collection(session: pytest.Session) -> None:
     """Import the BERT classes, rich and our own modules once in a process that runs tests, which xdist's controller does not.
 
     pytester restores ``sys.modules`` after each inner run, and neither torch nor rich can be imported twice.
     """
     if not session.config.pluginmanager.has_plugin("dsession"):
-        for name in IMPORTED_ONCE:
+        others = ("tomlkit", "rich.box", "rich.console", "rich.table", "transformers.models.bert.modeling_bert")
+        ours = (each.name for each in pkgutil.walk_packages(pytest_bertsize.__path__, "pytest_bertsize."))
+        for name in (*others, *(each for each in ours if "__main__" not in each and ".child" not in each)):
             importlib.import_module(name)
-
-
-ROOMS = (
-    *("table", "config", "closed_forms", "builder", "checkpoint", "base", "review", "reports"),
-    *("in_hand", "commands", "plugin", "bad_input", "project"),
-)
-"""Of tests/, in the order in which the data passes those of the package; what they all stand on lies beside them."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first test that fails is the nearest to the cause."""
-    tests = Path(__file__).parent
-    items.sort(key=lambda item: (item.path.parent != tests) and 1 + ROOMS.index(item.path.relative_to(tests).parts[0]))
 
 
 BERT_BASE: dict[str, Any] = {
@@ -78,9 +60,6 @@ BERT_BASE: dict[str, Any] = {
 }
 """bert-base-uncased (Devlin et al. 2018, table 1 and the published config.json)."""
 
-
-OF_A_TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS")
-"""Variables by which somebody says how wide and how coloured their terminal is."""
 
 TINY: dict[str, Any] = {
     **BERT_BASE,
@@ -111,39 +90,22 @@ BOUNDED = TABLE.replace('"60K"', '{ min = 59_000, max = "60K" }')
 @pytest.fixture(autouse=True)
 def own_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the CI, the width and the colours of who runs these tests: the gate that they run would read them."""
+    terminal = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS")
     for name in os.environ:
-        if name.startswith(("GITHUB_", "CI_")) or name in {*ci.VARIABLES, *OF_A_TERMINAL}:
+        if name.startswith(("GITHUB_", "CI_")) or name in {*ci.VARIABLES, *terminal}:
             monkeypatch.delenv(name)
-
-
-class Read:
-    """A distribution's metadata, each of which is read once."""
-
-    def __init__(self, distribution: importlib.metadata.Distribution) -> None:
-        self.distribution = distribution
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.distribution, name)
-        setattr(self, name, found)
-        return found
 
 
 @pytest.fixture(autouse=True, scope="session")
 def what_is_installed() -> Iterator[None]:
-    """An inner run looks through all that is installed for plugins, which is a third of its time; nothing comes or goes."""
-    distributions = importlib.metadata.distributions
-    known: dict[tuple[str, ...], list[Read]] = {}
-
-    def remembered(**context: Any) -> Any:
-        path = tuple(sys.path)
-        if context:
-            return distributions(**context)
-        if path not in known:
-            known[path] = [Read(each) for each in distributions()]
-        return known[path]
-
+    """Read the metadata of all that is installed once: each inner run looks through it for plugins, a third of its time."""
+    known = cache(lambda _: [*distributions()])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.metadata, "distributions", remembered)
+        patch.setattr(
+            "importlib.metadata.distributions",
+            lambda **context: distributions(**context) if context else known(tuple(sys.path)),
+        )
+        patch.setattr(PathDistribution, "read_text", cache(PathDistribution.read_text))
         yield
 
 

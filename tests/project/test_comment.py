@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -13,8 +12,11 @@ import yaml
 from pytest_bertsize.reports.files import render_report
 from pytest_bertsize.reports.markdown import MARK
 from pytest_bertsize.reports.markdown import render_page as markdown
-from tests.support.paths import path_to, run_as_job
+from tests.support.paths import path_to, run_apart
 from tests.support.run_reports import failing, passing, run
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.report import ModelReport
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -28,17 +30,10 @@ case "$1 $2" in
 esac
 """
 """As much of GitHub's own program as the script asks for: what it is told goes to a file, what it answers is given."""
-
-
-def read_gate() -> dict[Any, Any]:
-    """Return the workflow whose report it posts, which the guide shows."""
-    guide = (HOW_TO / "ci-and-pre-commit.md").read_text("utf-8")
-    block = re.search(r"<!-- file: .github/workflows/size.yml -->\n```yaml\n(.*?)```", guide, re.DOTALL)
-    assert block
-    return dict(yaml.safe_load(block[1]))
-
-
-GATE, COMMENT = read_gate(), yaml.safe_load((HOW_TO / "size-comment.yml").read_text("utf-8"))
+GUIDE = (HOW_TO / "ci-and-pre-commit.md").read_text("utf-8")
+SHOWN = GUIDE.partition("<!-- file: .github/workflows/size.yml -->\n```yaml\n")[2].partition("```")[0]
+"""The workflow whose report it posts."""
+GATE, COMMENT = yaml.safe_load(SHOWN), yaml.safe_load((HOW_TO / "size-comment.yml").read_text("utf-8"))
 (JOB,) = COMMENT["jobs"].values()
 (STEP,) = JOB["steps"]
 
@@ -50,8 +45,8 @@ def artifact(tmp_path: Path) -> Path:
     return folder
 
 
-def left(folder: Path, *models: Any) -> None:
-    report = run(*models)
+def leave(folder: Path, model: ModelReport) -> None:
+    report = run(model)
     (folder / "bertsize.json").write_text(render_report(report, ".json"), encoding="utf-8")
     (folder / "bertsize.md").write_text(markdown(report), encoding="utf-8")
 
@@ -65,11 +60,9 @@ def posted(artifact: Path, *, earlier: str = "", numbers: str = "7", status: int
     given = {"GH_TOKEN": "t", "GH_REPO": "o/r", "RUN": "1", "SHA": "a" * 40, "HEAD": "o:change", "LC_ALL": "C.UTF-8"}
     assert given.keys() == STEP["env"].keys()
     answers = {"TOLD": "told", "ARTIFACT": str(artifact), "OPEN": numbers, "EARLIER": earlier}
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEP["run"]]
-    done = run_as_job(command, folder, path_to(folder), **given, **answers)
+    done = run_apart(["bash", "-eo", "pipefail", "-c", STEP["run"]], folder, path_to(folder), **given, **answers)
     assert done.returncode == status, done.stdout
-    told = (folder / "told").read_text("utf-8").splitlines()
-    return [line for line in told if "body=@" in line]
+    return [line for line in (folder / "told").read_text("utf-8").splitlines() if "body=@" in line]
 
 
 NEW = "api repos/o/r/issues/7/comments -F body=@bertsize/bertsize.md --silent"
@@ -86,9 +79,9 @@ REPLACED = "api --method PATCH repos/o/r/issues/comments/41 -F body=@bertsize/be
     ],
 )
 def test_a_report_is_posted_where_it_has_news(
-    artifact: Path, model: Callable[[], Any], earlier: str, numbers: str, calls: list[str]
+    artifact: Path, model: Callable[[], ModelReport], earlier: str, numbers: str, calls: list[str]
 ) -> None:
-    left(artifact, model())
+    leave(artifact, model())
     assert posted(artifact, earlier=earlier, numbers=numbers) == calls
 
 
@@ -100,7 +93,7 @@ def test_a_run_that_left_no_report_is_not_taken_for_one_without_a_change(artifac
 
 
 def test_a_link_is_no_report(artifact: Path) -> None:
-    left(artifact, failing())
+    leave(artifact, failing())
     secret = artifact.parent / "secret"
     secret.write_text(f"{MARK}\nsecret", encoding="utf-8")
     (artifact / "bertsize.md").unlink()

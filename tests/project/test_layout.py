@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import chain
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "pytest_bertsize"
@@ -49,10 +48,6 @@ LIVES_IN = {
 MODULES = {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-def room_of(module: Path) -> str:
-    return module.parts[0].removesuffix(".py")
-
-
 def imported(tree: ast.AST) -> set[str]:
     """Every module that is imported, or named in a string of its own, as a dotted path."""
     found = set()
@@ -67,43 +62,40 @@ def imported(tree: ast.AST) -> set[str]:
     return found
 
 
-def rooms_of(names: set[str]) -> set[str]:
-    """``pytest_bertsize.config.source.read`` → ``config``; the package's own names are its version."""
-    ours = [name.split(".")[1] for name in names if name.startswith("pytest_bertsize.")]
-    return {part if (PACKAGE / part).is_dir() or (PACKAGE / f"{part}.py").is_file() else "__init__" for part in ours}
+IMPORTED = {module: imported(tree) for module, tree in MODULES.items()}
+ROOMS = {module: module.parts[0].removesuffix(".py") for module in MODULES}
 
 
 def test_every_room_has_its_floor() -> None:
-    assert sorted(room for floor in FLOORS for room in floor) == sorted({room_of(module) for module in MODULES})
+    assert sorted(room for floor in FLOORS for room in floor) == sorted({*ROOMS.values()})
 
 
 def test_every_import_leads_down() -> None:
-    below = {*chain.from_iterable(FLOORS)}
+    below = {*ROOMS.values()}
     for floor in FLOORS:
         below -= {*floor}
-        for module, tree in MODULES.items():
-            if (room := room_of(module)) in floor:
-                back = rooms_of(imported(tree)) - below - {room} - HANDED_ON.get(room, set())
-                assert back == set(), module
+        for module, room in ROOMS.items():
+            if room in floor:
+                ours = {name.split(".")[1] for name in IMPORTED[module] if name.startswith("pytest_bertsize.")}
+                above = ours & {*ROOMS.values()} - below - {room} - HANDED_ON.get(room, set())
+                assert above == set(), module
 
 
 def test_a_library_lives_in_one_room() -> None:
-    users = {module.as_posix(): {name.partition(".")[0] for name in imported(tree)} for module, tree in MODULES.items()}
     for library, room in LIVES_IN.items():
-        found = [user for user, libraries in users.items() if library in libraries]
-        assert found, library  # or the rule is about nothing
-        assert [user for user in found if not user.startswith(f"{room}/")] == []
+        users = {
+            module.as_posix()
+            for module in MODULES
+            if any(f"{name}.".startswith(f"{library}.") for name in IMPORTED[module])
+        }
+        assert users, library  # or the rule is about nothing
+        assert all(user.startswith(f"{room}/") for user in users), users
 
 
 def test_mutation_changes_modules_that_there_are_and_runs_tests_that_there_are() -> None:
     """Read, not imported: mutmut is in an environment of its own."""
-    module = ast.parse((PACKAGE.parent / "benchmarks" / "mutation.py").read_text("utf-8"))
-    (lists,) = (
-        node.value
-        for node in module.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TESTS_OF"
-    )
-    named = ast.literal_eval(lists)
+    text = (PACKAGE.parent / "benchmarks" / "mutation.py").read_text("utf-8")
+    named = ast.literal_eval(text.partition("\nTESTS_OF = ")[2].partition("\n}")[0] + "}")
     assert {name for name in named if Path(f"{name}.py") not in MODULES} == set()
     for file, _, test in {each.partition("::") for those in named.values() for each in those}:
         assert f"def {test}" in (PACKAGE.parent / "tests" / file).read_text("utf-8")

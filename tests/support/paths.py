@@ -1,38 +1,25 @@
-"""Scripts of CI services and hooks, run as these run them, and what may stand where they look for ``python``."""
+"""Run commands as CI services, hooks and readers do, and make what may stand where these look for ``python``."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-HOSTILE = ".$(touch pwned)`touch pwned`\"; touch pwned; \"'; touch pwned; '"
-"""A value that a careless shell would run."""
+from subprocess import PIPE, STDOUT, CompletedProcess, run
 
 
-def run_as_job(command: Sequence[str], folder: Path, path: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in CI, where nothing of this machine's git is set; all that it says is in its ``stdout``."""
-    own = {"PATH": path, "HOME": str(folder.parent), "CI": "true"}
-    git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**own, **git, **variables},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+def run_apart(command: Sequence[str], folder: Path, path: str, **variables: str) -> CompletedProcess[str]:
+    """Run a command without this machine's variables and git settings; all that it prints is in ``stdout``."""
+    own = {"PATH": path, "HOME": str(folder.parent), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    environment = {**own, **variables}
+    return run(
+        command, cwd=folder, env=environment, input="", stdout=PIPE, stderr=STDOUT, encoding="utf-8", check=False
     )
 
 
 def python_that(folder: Path, *flags: str) -> Path:
-    """A ``python`` in a new folder: the one that runs the tests, called with flags before all others.
-
-    With ``-S`` it is one where nothing is installed.
-    """
+    """Return a ``python`` in a new folder, the one that runs the tests with other flags; ``-S`` has nothing installed."""
     folder.mkdir()
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" {" ".join(flags)} "$@"\n', encoding="utf-8")
