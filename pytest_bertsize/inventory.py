@@ -17,7 +17,6 @@ TRAINABLE = "trainable"
 
 CANONICAL = ("embeddings", "encoder", "decoder", "pooler", "head", "adapters")
 """The components that all families share, in the order of a forward pass."""
-
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
 
 

@@ -80,10 +80,7 @@ class Baseline(Struct, frozen=True):
 
 
 def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Baseline:
-    """Read the table and the configs of a revision, and count its models.
-
-    :param registry: today's closed forms: code of the base is never run.
-    """
+    """Read the table and the configs of a revision, and count its models by today's closed forms."""
     if found.commit is None:
         return found
     try:

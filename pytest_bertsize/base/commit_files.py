@@ -23,10 +23,9 @@ _FOLDER, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"  # git's modes in a 
 
 
 class Unreadable(Exception):
-    """The error for a file that is there, or may be there, and cannot be read."""
+    """The error for a file that is there, or may be there, and cannot be read; its fix is as in a finding."""
 
     def __init__(self, message: str, fix: str) -> None:
-        """:param fix: the text to write or the command to run, as in a finding."""
         super().__init__(message)
         self.fix = fix
 
@@ -67,10 +66,7 @@ class CommitFiles:
         self._process.communicate()
 
     def follow_rename(self, file: str) -> None:
-        """Read from the folder's former path, if git detects that ``file`` moved together with its folder.
-
-        :raises Unreadable: if this clone lacks an object on the way to the file.
-        """
+        """Read from the folder's former path, if git detects that ``file`` moved together with its folder."""
         if self._find(file).kind:
             return
         before, _, name = find_renames(self._root, self.commit, ()).get(self._locate(file), "").rpartition("/")
@@ -81,7 +77,7 @@ class CommitFiles:
         """Return the content of a file, symlinks followed inside the repository; ``None`` if there is no file.
 
         :param path: relative to the folder, with ``/``; a path that leads above the folder has no file.
-        :param largest: the most bytes that the file may have; one byte more is read, so that a larger file is noticed.
+        :param largest: the most bytes that the file may have; one more is read, so that its reader notices more.
         :raises Unreadable: if there may be a file, and it cannot be read.
         """
         found = self._find(path, largest + 1)
@@ -95,11 +91,7 @@ class CommitFiles:
             return True
 
     def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
-        """List a folder: the name of each entry, whether it is a folder, and whether it is a symlink to a folder.
-
-        :param folder: relative to the folder of these files; a path that is not a folder has no entries.
-        :raises Unreadable: if this clone lacks an object on the way to the entries.
-        """
+        """List a folder: the name of each entry, whether it is a folder, and whether it is a symlink to a folder."""
         listed = []
         for name, mode in self._find(folder).modes.items():
             is_link = mode == _LINK and self._find(os.path.join(folder, name), 0).kind == b"tree"  # noqa: PTH118
@@ -119,10 +111,7 @@ class CommitFiles:
         return "" if found == "." else found
 
     def _find(self, path: str, most: int | None = None) -> Found:
-        """Return what the commit has at a path below the folder, with the first ``most`` bytes of its content.
-
-        :raises Unreadable: if git does not hand out an object on the way.
-        """
+        """Return what the commit has at a path below the folder, with the first ``most`` bytes of its content."""
         inside = os.path.normpath(path)
         if inside.startswith(("..", "/")) or "\n" in inside:  # a question to git is one line
             return Found()

@@ -65,10 +65,7 @@ class Repository(NamedTuple):
 
 
 def find_repository(folder: Path) -> Repository:
-    """Return the repository whose work tree contains a folder.
-
-    :raises NoRevision: if there is none, or if git does not trust it.
-    """
+    """Return the repository whose work tree contains a folder; raise NoRevision without one that git trusts."""
     real = folder.resolve()
     ceilings = {*filter(None, os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep))}
     for root in (real, *real.parents):
@@ -112,11 +109,11 @@ def find_head(folder: Path) -> str | None:
 
 
 def resolve_commit(folder: Path, revision: str, reference: str | None = None) -> str:
-    """Resolve a revision to the full name of one commit.
+    """Resolve a revision to the full name of one commit; raise NoRevision if there is none, or may be more than one.
+
+    If a branch and a tag have the same name, git takes the tag, whose name the author of a change may have chosen.
 
     :param reference: the full name of the branch, if CI and not a person names the revision.
-    :raises NoRevision: if there is no such commit, or if more than one branch, tag or abbreviated commit has this
-        name: git would take the tag, whose name the author of a change may have chosen.
     """
     find_repository(folder)
     found = _find_commit(folder, reference or revision)
@@ -157,10 +154,8 @@ def find_merge_base(folder: Path, revision: str) -> str | None:
 def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | None = None) -> dict[str, str]:
     """Return the old name of each file that git detects as renamed between two commits, by its new name.
 
-    :param before: the full name of the earlier commit.
     :param paths: the old and new paths to look at, relative to the folder; empty for all.
     :param after: the full name of the later commit; ``None`` for the index (``git mv``).
-    :returns: an empty mapping if git has no answer.
     """
     how = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff", "--no-textconv")
     asked = ("diff-tree", "-r", *how, before, after) if after else ("diff-index", "--cached", *how, before)
@@ -172,10 +167,7 @@ def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | N
 
 
 def list_lines(folder: Path, *arguments: str) -> list[str]:
-    """Return the lines of ``git rev-list`` or a similar command.
-
-    :raises NoRevision: if git does not answer.
-    """
+    """Return the lines of ``git rev-list`` or a similar command; raise NoRevision if git does not answer."""
     found = find_repository(folder)
     answer = _run(found.root, *found.arguments, *arguments, seconds=LONGEST_WALK)
     if answer.returncode != 0:
@@ -221,9 +213,9 @@ def _run(folder: Path, *arguments: str, above: Path | None = None, seconds: floa
 
 
 def make_command(*arguments: str) -> list[str]:
-    """Return a command for git. Only absolute folders of ``PATH`` are searched: a relative one may be in the project.
+    """Return a command for git; raise FileNotFoundError without one.
 
-    :raises FileNotFoundError: if no such folder has git.
+    Only absolute folders of ``PATH`` are searched: a relative one may be in the project.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))

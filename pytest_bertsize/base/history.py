@@ -102,11 +102,9 @@ class History(NamedTuple):
 
 
 def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: bool) -> History:
-    """Read the history of a project.
+    """Read the history of a project, from tag to tag if ``by_tag``; raise NoRevision if git does not have the commits.
 
     :param asked: a range of commits, ``v1..HEAD``; ``""`` for all.
-    :param by_tag: whether a step goes from tag to tag.
-    :raises NoRevision: if there is no such range, or git does not answer.
     """
     root = today.root
     low, dots, high = asked.partition(DOTS)
@@ -169,10 +167,7 @@ class _Follower:
         self._last = ""
 
     def take_step(self, commit: Commit, project: ProjectAtCommit | str, *, is_start: bool) -> None:
-        """Add the rows of one commit.
-
-        :param project: the project at this commit, or the reason why it cannot be read.
-        """
+        """Add the rows of one commit; ``project`` may be the reason why the commit cannot be read."""
         alive = [each for each in self.models if not each.is_left]
         if isinstance(project, str):
             for each in alive:

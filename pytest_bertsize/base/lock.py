@@ -67,14 +67,11 @@ class BadLock(SettingsError):
 class Locked(Struct, frozen=True):
     """A model as it was last accepted."""
 
-    tensors: tuple[Tensor, ...]
-    """Tensors without components; today's closed form or table says which component each belongs to."""
+    tensors: tuple[Tensor, ...]  # without components, which today's closed form or table assigns
     config: str = ""  # the hash of everything that the model's table names for the build
     built_with: str = ""  # the libraries that first built these tensors: transformers 5.23.0, torch 2.13.0
-    sizes: Mapping[str, Any] = {}
-    """Values that the closed form reads from the built backbones, by config key; empty if a config file has them."""
-    hidden: Mapping[str, tuple[str, ...]] = {}
-    """The shapes of parameters that torch does not list, by the attribute that holds them: ``("2 of 41×768",)``."""
+    sizes: Mapping[str, Any] = {}  # values of the built backbones by config key; empty if a config file has them
+    hidden: Mapping[str, tuple[str, ...]] = {}  # shapes of parameters that torch does not list, by their attribute
 
     def is_same(self, other: Locked | None) -> bool:
         """Return whether another block is equal, except for the libraries that built it."""
@@ -96,10 +93,7 @@ class Lock(Struct, frozen=True):
 
 
 def read_lock(settings: Settings) -> Lock | None:
-    """Read the lock that the table names; ``None`` if it names none.
-
-    :raises SettingsError: for a lock that cannot be read, with its line.
-    """
+    """Read the lock that the table names, ``None`` if it names none; raise SettingsError with the line of a mistake."""
     if settings.lock is None:
         return None
     place = Place(settings.root, settings.lock.file, "lock", "config-invalid")
@@ -127,21 +121,14 @@ def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
 
 
 def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
-    """Return a built model as the lock records it.
-
-    :param config: the hash that :func:`hash_sources` returns.
-    :param sizes: the sizes of the model's backbones, if no config file has them.
-    """
+    """Return a built model as the lock records it; ``config`` is the hash that :func:`hash_sources` returns."""
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
     return Locked(built.tensors, config, versions, sizes, {each.name: each.shapes for each in built.hidden})
 
 
 def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str, object]) -> str:
-    """Return a hash of everything that the table names for the build: config, class, factory and their arguments.
-
-    :param adapter: the adapter's config for PEFT.
-    """
+    """Return a hash of everything that the table names for the build: config, class, factory and their arguments."""
     data = None
     if config is not None and not model.has_config_of_build:
         data = {name: part.data for name, part in config.parts.items()} if config.parts else config.data
@@ -160,12 +147,7 @@ def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
 
 
 def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors: tuple[Tensor, ...]) -> None:
-    """Refuse the sizes in a lock if the model's table has changed since, or if they do not give the lock's tensors.
-
-    :param model: a model whose table names no config.
-    :param tensors: the tensors of the closed form with these sizes.
-    :raises Unusable: with the fix.
-    """
+    """Refuse the sizes in a lock if the model's table has changed since, or if they do not give the lock's tensors."""
     changes = compare_inventories(Inventory(locked.tensors), Inventory(tensors))
     other = [each.sentence for each in changes if not each.is_name_alone]
     if locked.config != hash_sources(model, None, adapter.for_build if adapter else {}):
@@ -182,23 +164,17 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
 
 
 def parse_lock(text: str, file: str) -> dict[str, Locked]:
-    """Parse the models of a lock.
-
-    :param file: the lock's name in messages.
-    :raises BadLock: with the line of the first mistake.
-    """
-    way_out = (
-        f"keep one side of each model's block, restore {file} (git checkout -- {file}), or remove it; then run {ANEW}"
-    )
+    """Parse the models of a lock; raise BadLock with the line of the first mistake."""
+    restore = f"restore {file} (git checkout -- {file})"
+    way_out = f"keep one side of each model's block, {restore}, or remove it; then run {ANEW}"
     try:
         data = tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:
-        at = f":{error.lineno}" if isinstance(error, tomli.TOMLDecodeError) else ""
-        why = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
-        raise BadLock(f"{file}{at}: not TOML: {why}; {way_out}") from None
+    except tomli.TOMLDecodeError as error:
+        raise BadLock(f"{file}:{error.lineno}: not TOML: {printable(error.msg)}; {way_out}") from None
+    except (RecursionError, ValueError) as error:
+        raise BadLock(f"{file}: not TOML: {reason(error)}; {way_out}") from None
     if "lock" not in data:
-        new = 'name a new file, as in lock = "bertsize.lock"'
-        raise BadLock(f"{file}: not a lock of pytest-bertsize: {new}, or restore this one (git checkout -- {file})")
+        raise BadLock(f'{file}: not a lock of pytest-bertsize: name a new file, lock = "bertsize.lock", or {restore}')
     try:
         return _read_models(data)
     except Mistake as mistake:
@@ -207,14 +183,13 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
 
 
 class _Keys(Struct):
-    """A table of a lock; the class has no fields, because each key is read by its own function."""
+    """A table of a lock, each key of which is read by its own function."""
 
 
 def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
     """:raises Mistake: for the first key that is wrong."""
     readers: dict[str, Callable[[Any], Any]] = {
-        "config": _read_line,
-        "built-with": _read_line,
+        **dict.fromkeys(("config", "built-with"), partial(read_value, str)),
         "sizes": _read_sizes,
         "hidden": partial(read_value, dict[str, tuple[str, ...]]),
         "tensors": partial(_read_tensors, counter=count(1)),
@@ -233,12 +208,6 @@ def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
 def _check_format(written: object) -> None:
     if type(written) is not int or written != FORMAT:
         raise ValueError(f"its format is {shown(written)}, and this release reads {FORMAT}")
-
-
-def _read_line(written: object) -> str:
-    if not isinstance(written, str) or written != printable(written):
-        raise ValueError(f"{shown(written)} is not a text of one line")
-    return written
 
 
 def _read_sizes(written: object) -> dict[str, Any]:
@@ -314,27 +283,28 @@ def render_lock(models: Mapping[str, Locked]) -> str:
 
 def render_model(name: str, locked: Locked) -> str:
     """Return the block of one model, its tensors sorted by name."""
-    table = f"models.{_write_key(name)}"
-    pairs = (("config", locked.config), ("built-with", locked.built_with))
-    keys = "".join(f"{key} = {_quote_text(value)}\n" for key, value in pairs if value)
+    made = {"config": locked.config, "built-with": locked.built_with}
+    hidden = {key: f"[{', '.join(map(_quote_text, shapes))}]" for key, shapes in locked.hidden.items()}
     rows = sorted(_fold_rows(locked.tensors), key=lambda row: (_split_numbers(row[0]), row[0]))
-    tensors = "".join(f"{_quote_text(row)} = {value}\n" for row, value in rows)
-    sizes = "".join(f"{_write_key(name)} = {json.dumps(value)}\n" for name, value in sorted(locked.sizes.items()))
-    of_sizes = f"\n[{table}.sizes]\n{sizes}" if sizes else ""
-    hidden = "".join(
-        f"{_write_key(name)} = [{', '.join(map(_quote_text, shapes))}]\n"
-        for name, shapes in sorted(locked.hidden.items())
+    tables = {
+        "": [(key, _quote_text(value)) for key, value in made.items() if value],
+        ".sizes": [(_write_key(key), json.dumps(value)) for key, value in sorted(locked.sizes.items())],
+        ".hidden": [(_write_key(key), shapes) for key, shapes in sorted(hidden.items())],
+        ".tensors": [(_quote_text(row), value) for row, value in rows],
+    }
+    return "\n".join(
+        f"[models.{_write_key(name)}{table}]\n" + "".join(f"{key} = {value}\n" for key, value in pairs)
+        for table, pairs in tables.items()
+        if pairs or table in {"", ".tensors"}
     )
-    of_hidden = f"\n[{table}.hidden]\n{hidden}" if hidden else ""
-    return f"[{table}]\n{keys}{of_sizes}{of_hidden}\n[{table}.tensors]\n{tensors}"
 
 
 def merge_accepted(
     before: Mapping[str, Locked], now: Mapping[str, Locked], declared: Iterable[str]
 ) -> dict[str, Locked]:
     """Return the lock's models with the newly accepted ones, and without models that are no longer declared."""
-    kept = {name: locked for name, locked in before.items() if name in {*declared}}
-    return {**kept, **{name: locked for name, locked in now.items() if not locked.is_same(before.get(name))}}
+    other = {name: locked for name, locked in now.items() if not locked.is_same(before.get(name))}
+    return {name: locked for name, locked in before.items() if name in {*declared}} | other
 
 
 def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
@@ -343,11 +313,11 @@ def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
     for tensor in tensors:
         template, place = split_indices(escape_name(tensor.name))
         owner, owners_place = split_indices(escape_name(tensor.tied_to or ""))
-        is_of_layer = bool(tensor.tied_to and place) and owners_place == place
+        is_of_layer = bool(owner and place) and owners_place == place
         shape = f"[{', '.join(map(str, tensor.shape))}]"
-        value = owner if is_of_layer else shape if tensor.trainable else f"{{ frozen = {shape} }}"
-        if tensor.tied_to and not is_of_layer:
-            value = _quote_text(escape_name(tensor.tied_to))
+        value = shape if tensor.trainable else f"{{ frozen = {shape} }}"
+        if owner:
+            value = owner if is_of_layer else _quote_text(escape_name(tensor.tied_to or ""))
         groups.setdefault((template, value, is_of_layer), []).append(place)
     for (template, value, is_of_layer), places in groups.items():
         for box in group_indices(places):

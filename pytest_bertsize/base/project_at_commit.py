@@ -105,8 +105,6 @@ class ProjectReader:
     def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
         """Read nothing yet.
 
-        :param today: today's table, which shows where the project is.
-        :param registry: today's closed forms, which count the models: code of a commit is never run.
         :param base: the name of the commit in messages, if the commit is the base. Then budgets are read, and a
             contributed closed form counts only if the commit has the same file.
         """
@@ -117,10 +115,7 @@ class ProjectReader:
         self._looked: dict[str, bytes] = {}
 
     def read_project(self) -> ProjectAtCommit:
-        """Read the project in the commit that ``files`` reads now.
-
-        :raises Unreadable: if the commit's table cannot be read.
-        """
+        """Read the project in the commit that ``files`` reads now; raise Unreadable for its table."""
         if self._last and self._files.has_same(self._looked):
             return self._last
         self._last, self._looked, is_whole = None, {}, True
@@ -209,11 +204,7 @@ def derive_declared(
     locked: Locked | None,
     reader: Reader | None = None,
 ) -> Derivation:
-    """Derive the closed form of a declared model.
-
-    :param locked: the block of the lock from which the config is; it must be true for the table and its own tensors.
-    :raises Unusable: if no closed form applies, or the block is not true.
-    """
+    """Derive the closed form of a declared model; raise Unusable if none applies, or the lock's block is not true."""
     adapter = adapter_of(model, today, config, reader)
     derivation = derive(model, config, choose(model, config, registry, adapter))
     if locked:
@@ -236,18 +227,13 @@ class AtCommit:
     """The files of a project at a commit, for readers of configs."""
 
     def __init__(self, files: CommitFiles, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param revision: the commit's name in messages; ``""`` if they need none.
-        :param hub: the key ``hub`` of the commit's table.
-        """
+        """:param revision: the commit's name in messages; ``""`` if they need none."""
         self.at = f" at {revision}" if revision else ""
         self.file = files.read
         self._hub = hub
 
     def config(self, location: str) -> Found:
-        """Return the config at a location: a file, the only config in a folder, or a published config by its name.
-
-        :raises Missing: if there is no such config, or more than one.
-        """
+        """Return the only config at a location: a file, one in a folder, or a published config by its name."""
         try:
             return self._find_config(location)
         except Missing:
@@ -278,11 +264,9 @@ class AtCommit:
 
 
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
-    """Read the table of a commit.
+    """Read the table of a commit, whose name in messages is ``revision``; raise Unreadable if it cannot be read.
 
-    :param revision: the commit's name in messages; ``""`` if they need none.
     :param is_base: if true, read budgets, and match a pattern with today's files if it matches none of the commit.
-    :raises Unreadable: if the table cannot be read.
     """
     at = f" at {revision}" if revision else ""
     file = f"{today.file}{at}"
@@ -336,10 +320,7 @@ class Side(NamedTuple):
 
 
 def match_models(now: Side, before: Side, find_renames: Callable[[Iterable[str]], Mapping[str, str]]) -> dict[str, str]:
-    """Return the earlier name of each model; if several earlier models have the same key, the first declared matches.
-
-    :param find_renames: returns the old names of files by their names now.
-    """
+    """Return the earlier name of each model; of several earlier ones with a key, the first declared matches."""
     new, old = dict(now.models), dict(before.models)
     became: dict[str, str] = {}
 

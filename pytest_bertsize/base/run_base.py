@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.closed_forms.registry import Registry
 
-LARGEST_EVENT = 32 * 1024 * 1024
-"""The most bytes of an event's file that are read; GitHub sends no event of more than 25 MB."""
+LARGEST_EVENT = 32 * 1024 * 1024  # the most bytes of an event that are read; GitHub sends none of more than 25 MB
 NONE = "none"  # the value of --bert-budget-base that compares with nothing, not even in a pull request
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
 """GitLab's variables for the target branch's head (only in a pipeline of merged results) and for the merge base."""
@@ -33,8 +32,7 @@ OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_S
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
     """Return the project as it was at the base; ``None`` if the run has none.
 
-    :param asked: the value of the option; ``None`` if it is not given.
-    :param option: the option's name in messages: ``"--bert-budget-base"``.
+    :param asked: the value of ``option``; ``None`` if it is not given.
     :raises SettingsError: if the revision that was asked for, or its table, cannot be read.
     """
     found = find_base(today.root, asked)
@@ -64,8 +62,6 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
 
     If the branch of the base has moved on, the base is the commit where today's branch left it: later commits there
     are not today's changes.
-
-    :param asked: the value of the option; ``None`` if it is not given.
     """
     if asked is not None:
         return None if asked == NONE else _resolve_name(folder, asked)
@@ -128,10 +124,7 @@ def _read_queue(environment: Mapping[str, str]) -> str:
 
 
 def replace_interpreter(today: Settings, asked: str | None, option: str) -> Settings:
-    """Return the settings with the interpreter that an option names, in place of the table's.
-
-    :raises SettingsError: for an empty option.
-    """
+    """Return the settings with the interpreter that an option names, in place of the table's."""
     if asked is None:
         return today
     if not asked:
@@ -142,14 +135,9 @@ def replace_interpreter(today: Settings, asked: str | None, option: str) -> Sett
 def check_interpreter(
     today: Settings, asked: str | None, baseline: Baseline | None, option: str, *, builds: bool
 ) -> None:
-    """Refuse an interpreter that must not be run, or that cannot be run.
+    """Refuse an interpreter that no option names and the base does not have, or that cannot be run although ``builds``.
 
     The interpreter decides the count of every model, so a change of the table alone must not replace it.
-
-    :param asked: the value of the option; ``None`` if it is not given.
-    :param builds: whether the run builds; if not, the interpreter need not exist.
-    :raises SettingsError: if today's table differs from the base's in its interpreter and no option names one, or if
-        the interpreter cannot be run.
     """
     place = today.place("python")
     now = today.interpreter.written if today.interpreter else ""

@@ -56,8 +56,7 @@ class BudgetChanges(Struct, frozen=True):
     model: str
     changes: list[Change] = []
     refused: list[Refused] = []
-    asks_why: bool = False
-    """True if a run with a base requires a reason: a limit is raised, was loosened by hand, or cannot be compared."""
+    asks_why: bool = False  # True if a run with a base requires a reason: for raising, for loosening by hand
     block: str | None = None  # the model's block of the lock; "" if the model fails, None if the run writes no lock
     before: dict[str, Any] | None = None  # the model's report with its budget before these changes
 
@@ -119,10 +118,7 @@ def _change_limit(model: str, limit: Limit, bound: str, count: int) -> Change:
 
 
 def check_reason(written: str | None, option: str) -> str:
-    """Return the reason that ``option`` gives, or ``""`` if it is not used.
-
-    :raises SettingsError: for an invisible reason, and for a reason of several lines.
-    """
+    """Return the reason that ``option`` gives, or ``""`` if it is not used."""
     if written is None:
         return ""
     if not visible(written) or written != printable(written):
@@ -132,10 +128,7 @@ def check_reason(written: str | None, option: str) -> str:
 
 
 def read_lock_to_change(settings: Settings, verb: Verb) -> Lock | None:
-    """Read the table's lock, if the run changes budgets and the lock.
-
-    :raises SettingsError: if it cannot be read, or a file to change cannot be replaced.
-    """
+    """Read the table's lock; raise SettingsError if it cannot be read, or a file to change cannot be replaced."""
     refuse_another(settings.path, settings.text)
     lock = read_lock(settings)
     if verb == "update" and lock:
@@ -155,11 +148,7 @@ class Writer:
     """Collects the changes of models, and writes them."""
 
     def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None, reason: str = "") -> None:
-        """Collect nothing yet.
-
-        :param lock: the lock as the run read it; ``None`` if the table names none.
-        :param reason: the reason for raising budgets, or ``""``.
-        """
+        """:param lock: the lock as the run read it; ``None`` if the table names none."""
         self.settings = settings  # the current file, with the changes after it is written
         self.verb, self.lock, self.reason = verb, lock, reason
         self.problem = ""
@@ -230,6 +219,4 @@ class Writer:
         elif not self._asked:
             yield Line("nothing was checked, and nothing was changed", is_bad=True)
         elif not (self.done or refused or self._locked or self._explained):
-            locked = self.verb == "update" and self.lock and self.lock.text is not None
-            lock = f"; {self.lock.file} is unchanged" if locked and self.lock else ""
-            yield Line(f"{_NOTHING[self.verb]}{'; no reason is written' if self.reason else ''}{lock}")
+            yield Line(f"{_NOTHING[self.verb]}{'; no reason is written' if self.reason else ''}")

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 REASON = 'say why in the same change: reason = "…"'
 WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
-TOKENS = 128
-"""The tokens in a forward pass without a limit on FLOPs; a model with fewer positions gets one for each position."""
+TOKENS = 128  # the tokens in a forward pass without a limit on FLOPs, or as many as the model has positions
 Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
 """The message of a loosening, its component, and its key in the model's table."""
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
@@ -63,8 +62,7 @@ class Comparison(Struct, frozen=True):
     said: tuple[str, ...] = ()  # sentences on changes that a count does not show: a new model, a renamed file
     moved: tuple[Moved, ...] = ()
     method: str = ""
-    tensors: tuple[Difference, ...] = ()
-    """Changes of the model's tensors; empty if both sides have a closed form, because then keys explain the change."""
+    tensors: tuple[Difference, ...] = ()  # changes of tensors; none if both sides have a closed form, with its keys
     is_new: bool = False  # True if the base declares no such model
     former_name: str = ""  # the model's name at the base; "" if that is today's name
     grown: int = 0  # added parameters, over all components; the net change is grown - shrunk
@@ -301,10 +299,7 @@ def _find_not_compared(model: Model, baseline: Baseline, former: ModelAtCommit |
 
 
 def _excuse(kind: Kind, message: str, way_out: str, model: Model, before: str) -> Finding:
-    """Return a note if today's table gives a new reason, else an error with the fix ``way_out``.
-
-    :param before: the base's reason, which does not explain today's change.
-    """
+    """Return a note if today's table gives another reason than ``before``, else an error with the fix ``way_out``."""
     if visible(model.reason) not in {"", visible(before)}:
         return Finding(kind, message, f"its reason: {shown(model.reason)}", "note")
     if visible(model.reason):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from pytest_bertsize.base.lock import Locked
+from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import NoComponent, find_components, inventory_of
 from pytest_bertsize.closed_forms import what_if
@@ -15,12 +17,13 @@ from pytest_bertsize.inventory import TOTAL, Inventory
 from pytest_bertsize.review import build_findings
 from pytest_bertsize.review.limits import Measurable, check_limits, compare_flops, measure_limits
 from pytest_bertsize.review.review import Review
+from pytest_bertsize.review.tensors import AgainstLock, compare_with_closed_form, compare_with_lock
 from pytest_bertsize.table.limits import NO_COMPONENTS, Growth, Limit
 from pytest_bertsize.wording import exact, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.base.lock import Lock, Locked
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.put_back import PutBack
@@ -31,13 +34,7 @@ class Accepted(NamedTuple):
 
     baseline: Baseline | None = None
     lock: Lock | None = None
-    put_back: PutBack | None = None
-    """The changed keys of the model and their builds, if no closed form shows what each key changes."""
-
-    def find_former_lock(self, name: str) -> Locked | None:
-        """Return the model in the base's lock."""
-        former = self.baseline.find_former(name) if self.baseline else None
-        return former.locked if former else None
+    put_back: PutBack | None = None  # the changed keys and their builds, if no closed form shows what each changes
 
 
 NOTHING = Accepted()
@@ -50,21 +47,21 @@ def conclude(
     accepted: Accepted = NOTHING,
     in_hand: Any = None,
 ) -> Review:
-    """Compare a build with closed form, budget, checkpoint, lock and base.
+    """Compare a build (``None`` for a refused model) with closed form, budget, checkpoint, lock and base.
 
-    :param built: ``None`` for a refused model.
     :param extra: limits of a marker, in addition to the table's.
     :param in_hand: the module that exists already, if none was built for this check.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
     if isinstance(built, NotBuilt):
-        found = found.with_findings(_explain_failure(subject, built))
+        failed = f"{subject.architecture} could not be built: "
+        message = f"{'' if built.is_elsewhere else failed}{built.reason}"
+        fix = suggest_fix(built, own=subject.model.factory is not None)
+        found = found.with_findings(Finding("build-failed", message, fix))
     elif built:
         found = found.with_findings(*build_findings.check_hidden(built, found.name, accepted.lock))
         found = _review_build(found, built, accepted)
         if accepted.lock:
-            from pytest_bertsize.review.tensors import compare_with_lock
-
             found = compare_with_lock(found, subject.to_locked(built), accepted.lock)
     return _hold_against_base(found, accepted)
 
@@ -84,9 +81,6 @@ def conclude_unbuilt(
         found = _hold_limits(found, subject.form)
         found = found.with_findings(*_note_insensitive(found))
         if accepted.lock:  # the comparison is by tensor name, so repeated layers are unrolled
-            from pytest_bertsize.base.lock import Locked
-            from pytest_bertsize.review.tensors import compare_with_lock
-
             found = compare_with_lock(found, Locked(subject.form.tensors), accepted.lock)
     elif subject.form or not subject.errors:
         found = _count_by_lock(found, accepted, "error" if strict else "warning")
@@ -102,8 +96,6 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         return replace(found.with_findings(finding), uncounted=True)
     assert lock
     assert locked
-    from pytest_bertsize.review.tensors import AgainstLock
-
     try:
         found = _list_components(found, Built(locked.tensors, {}), accepted)
     except Unusable as unusable:
@@ -134,16 +126,14 @@ def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None)
 
 
 def _list_components(found: Review, built: Built, accepted: Accepted) -> Review:
-    """Add the components of the tensors to a review; without a closed form, those of the base's lock too.
-
-    :raises Unusable: for a component of the table that matches nothing, shares a tensor, or has the name of a module.
-    """
+    """Add the components of the tensors to a review; without a closed form, those of the base's lock too."""
     subject, components = found.subject, None
     if subject.form is None:
         parts = (each.measure.part if isinstance(each.measure, Growth) else each.component for each in found.budget)
-        asked, former = [part for part in parts if part not in NO_COMPONENTS], accepted.find_former_lock(found.name)
+        asked = [part for part in parts if part not in NO_COMPONENTS]
+        former = accepted.baseline.find_former(found.name) if accepted.baseline else None
+        former_tensors = former.locked.tensors if former and former.locked else ()
         try:
-            former_tensors = former.tensors if former else ()
             components = find_components(built.tensors, asked, subject.model.components, former_tensors)
         except NoComponent as wrong:
             fix, key = f"correct components.{wrong.key}", ("components", wrong.key)
@@ -167,8 +157,6 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
     actual, is_own = found.actual, subject.model.factory is not None
     assert actual
     if subject.form and not built.agreed:
-        from pytest_bertsize.review.tensors import compare_with_closed_form
-
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
         command = (subject.model.init_command if found.in_hand is None else "") if is_own else None
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
@@ -192,8 +180,6 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
 
 def is_equal(form: ClosedForm, built: Built) -> bool:
     """Return whether a built model has the tensors of its closed form, and the ties that its class declares."""
-    from pytest_bertsize.review.tensors import compare_with_closed_form
-
     return not (build_findings.check_ties(built) or compare_with_closed_form(form, inventory_of(built, form)))
 
 
@@ -203,14 +189,6 @@ def train_as(expected: Inventory, actual: Inventory) -> Inventory:
     return Inventory(
         tuple(each._replace(trainable=each.name not in known or known[each.name].trainable) for each in actual.tensors)
     )
-
-
-def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
-    """Return why there is no build."""
-    from pytest_bertsize.builder.failures import suggest_fix
-
-    message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
-    return Finding("build-failed", message, suggest_fix(failed, own=subject.model.factory is not None))
 
 
 def _hold_limits(found: Review, counted: Inventory, built: Built | None = None) -> Review:

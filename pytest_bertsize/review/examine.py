@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("transformer_task", "model_args", "model_kwargs")
 """Settings of a module of sentence-transformers that change how it is built."""
 _SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
-"""Keys that are sizes in every library, without positions and token types, which may be ``None``."""
+"""Keys that are sizes in every library; the numbers of positions and token types may be ``None``."""
 
 
 class Subject(Struct, frozen=True, dict=True):
@@ -85,11 +85,9 @@ class Subject(Struct, frozen=True, dict=True):
         """Return the built model as the lock records it, with the keys of the closed form that no file has."""
         sizes: dict[str, object] = {}
         if self.derivation and self.model.has_config_of_build:
-            backbones = build_findings.list_prefixes(self.model)
-            for each in built.finished:
-                if each.path in backbones:
-                    sizes[f"{backbones[each.path]}model_type"] = each.family
-            assumed = self.derivation.values.assumed
+            prefixes, assumed = build_findings.list_prefixes(self.model), self.derivation.values.assumed
+            types = {prefixes[each.path]: each.family for each in built.finished if each.path in prefixes}
+            sizes = {f"{prefix}model_type": family for prefix, family in types.items()}
             sizes |= {key: [*each] if isinstance(each, tuple) else each for key, each in assumed.items()}
         return lock_model(built, self.sources, {key: value for key, value in sizes.items() if value is not None})
 
@@ -119,7 +117,7 @@ def examine(
     try:
         if model.has_config_of_build and built is None and not locked:
             adapter = _read_adapter(model, settings, source.read_locked(model, {}))
-            request = _ask_for_factory(model, settings, adapter)
+            request = _ask_for_build(model, settings, adapter)
             return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
         if locked:
             config = source.read_locked(model, locked.sizes)
@@ -168,9 +166,12 @@ def _derive(
             architecture = architecture_name(model, config, family, registry)
         from_config = clean_config(model, config)
         given = make_factory_config(model, config) if model.factory else from_config
-        request = _ask_for_factory(model, settings, adapter)
-        request = request._replace(family=family, architecture=architecture, config=given)
-        notes = _note_missing_form(family, architecture, registry)
+        request = _ask_for_build(model, settings, adapter, family=family, architecture=architecture, config=given)
+        said = f"{architecture} is compared only with its budget: closed_form = false"
+        note = Finding("unknown-closed-form", said, "", "note", table_key=("closed_form",))
+        said = f"there is a closed form for {architecture}, and closed_form = false turns it off"
+        warning = note._replace(message=said, fix="remove closed_form = false", severity="warning")
+        notes = (note, warning) if registry.find(family, architecture) else (note,)
         known = replace(known, family=family, architecture=model.factory or architecture, findings=notes)
     filed = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
     return replace(known, request=request._replace(filed=filed))
@@ -197,29 +198,16 @@ def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adap
     return adapter_of(model, settings, config)
 
 
-def _note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
-    """Note that a model is not compared with a closed form; warn if its class has a closed form."""
-    note = f"{architecture} is compared only with its budget: closed_form = false"
-    found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
-    if registry.find(family, architecture) is None:
-        return (found,)
-    there_is = f"there is a closed form for {architecture}, and closed_form = false turns it off"
-    return found, found._replace(message=there_is, fix="remove closed_form = false", severity="warning")
-
-
 # the request to the helper process
 
 
-def _ask_for_factory(
-    model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool | None = None
-) -> Request:
-    """Request a model without a config; code of the project may read configs by their published names.
+def _ask_for_build(model: Model, settings: Settings, adapter: Adapter | None, **more: Any) -> Request:
+    """Request a model; code of the project may read configs by their published names.
 
-    :param runs_code: whether code of the project builds the model; ``None`` for a factory's.
+    :param more: the fields that follow from the config or from the closed form.
     """
     lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
-    is_own = model.factory is not None if runs_code is None else runs_code
-    return Request(
+    asked = Request(
         model.name,
         "",
         model.factory or "",
@@ -231,14 +219,13 @@ def _ask_for_factory(
         declared=model.name if model.factory else None,
         config_given=model.has_config,
         kwargs=model.kwargs,
-        paths=settings.import_paths if is_own else (),
         adapter=adapter.for_build if adapter else {},
         seq_len=next(lengths, 0),
-        hub=source.of_hub(settings) if is_own else {},
         device=model.build.device,
         seconds=model.build.seconds or 0.0,
         memory=model.build.memory or 0,
-    )
+    )._replace(**more)
+    return asked._replace(paths=settings.import_paths, hub=source.of_hub(settings)) if asked.runs_own_code else asked
 
 
 def _ask_with_closed_form(
@@ -254,10 +241,11 @@ def _ask_with_closed_form(
             family = str(each.config.model_type) if each.is_transformer else ""
             given = (for_build if each.is_transformer else written)[each.part]
             modules.append(Module(each.kind, each.at, options, family, given))
-        request = _ask_for_factory(model, settings, None, runs_code=False)
-        return request._replace(architecture=architecture.name, options={}, modules=(*modules,))
-    is_defined_elsewhere = architecture.defined_in != "transformers"
-    return _ask_for_factory(model, settings, adapter, runs_code=own or is_defined_elsewhere)._replace(
+        return _ask_for_build(model, settings, None, architecture=architecture.name, options={}, modules=(*modules,))
+    return _ask_for_build(
+        model,
+        settings,
+        adapter,
         family=found.family.name,
         architecture=architecture.name,
         config=make_factory_config(model, config) if own else for_build,
@@ -288,10 +276,7 @@ def _put_value(data: Mapping[str, Any], path: tuple[str, ...], value: object) ->
 
 
 def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """Return the config to build from, without keys that configure the library itself.
-
-    :raises Unusable: for a config that has a refused key, or is too large.
-    """
+    """Return the config to build from, without keys that configure the library; raise Unusable for a refused one."""
     runs_code = model.factory is not None
     found = [
         Finding("config-refused", f"the key {shown(path[-1])} {why}", fix, file=config.file, line=config.line(*path))

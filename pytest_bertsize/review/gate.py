@@ -51,17 +51,13 @@ class Gate:
     ) -> None:
         """Examine nothing yet: a worker of xdist examines only the models of its own tests.
 
-        :param result: returns the result of a requested build; ``None`` if nothing is built: then the closed form is
-            compared with budgets.
-        :param lock: the table's lock; ``None`` if the table names none.
+        :param result: returns the result of a requested build; ``None`` if nothing is built.
         """
         self.settings, self.mode, self.lock = settings, mode or Mode(), lock
         self._registry, self._baseline, self._result = registry, baseline, result
-        self.subject = cache(self._examine)  # return the subject of a model, without building it
-        self.reviewed = cache(lambda name: self._conclude(self.subject(name)))
-        """Return the review of a model with its budget before any change."""
-        self.changes = cache(self._change_budget)
-        """Return the changes of a model's budget, and the failing limits that stay."""
+        self.subject = cache(self._examine)  # the subject of a model, without building it
+        self.reviewed = cache(lambda name: self._conclude(self.subject(name)))  # with the budget before any change
+        self.changes = cache(self._change_budget)  # of a model's budget, and the failing limits that stay
         plan = cache(lambda name: plan_rebuilds(self.subject(name), baseline, result))
         self._plan: Callable[[str], PutBack | None] = plan if self.mode.verb is None else lambda _: None
 

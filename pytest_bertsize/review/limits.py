@@ -18,7 +18,6 @@ from pytest_bertsize.table.limits import (
     BYTES,
     FLOPS,
     GROWTH,
-    NAMED,
     TRAINING,
     AsBytes,
     Flops,
@@ -28,7 +27,7 @@ from pytest_bertsize.table.limits import (
     Training,
     unit_of,
 )
-from pytest_bertsize.wording import BadValue, did_you_mean, exact, nearest_to, plural, shown, signed
+from pytest_bertsize.wording import BadValue, did_you_mean, exact, plural, shown, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
@@ -68,10 +67,7 @@ class Measurable(NamedTuple):
 
 
 def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]:
-    """Measure the limited quantities, except growth, which needs the base.
-
-    :raises Unusable: with a finding for each quantity that cannot be measured.
-    """
+    """Measure the limited quantities but growth; raise Unusable with a finding for each that cannot be measured."""
     first: dict[str, Limit] = {}
     found, wrong = [], []
     for limit in limits:
@@ -94,10 +90,7 @@ def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]
 
 
 def measure_one(measure: Measure, model: Measurable) -> Measured:
-    """Measure one quantity of a model.
-
-    :raises BadValue: if it cannot be measured.
-    """
+    """Measure one quantity of a model; raise BadValue if it cannot be measured."""
     if isinstance(measure, AsBytes):
         return _measure_bytes(measure, model)
     if isinstance(measure, Flops):
@@ -185,18 +178,14 @@ def compare_flops(found: Iterable[Measured]) -> Iterator[Finding]:
 
 
 def dtype_of(config: Mapping[str, object]) -> str:
-    """Return the dtype of the weights by the config, as a model on the meta device is always ``"float32"``.
-
-    :raises BadValue: if the config names two dtypes, or an unknown one.
-    """
-    found = {}
-    for key in ("dtype", "torch_dtype"):
-        if (value := config.get(key)) is not None:
-            found[key] = str(value).removeprefix("torch.")
-            try:
-                bits_of(found[key])
-            except BadValue as bad:
-                raise BadValue(f"{key}: {bad.message}", bad.fix) from None
+    """Return the dtype of the weights by the config, as a model on the meta device is always ``"float32"``."""
+    written = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
+    found = {key: str(value).removeprefix("torch.") for key, value in written.items()}
+    for key, dtype in found.items():
+        try:
+            bits_of(dtype)
+        except BadValue as bad:
+            raise BadValue(f"{key}: {bad.message}", bad.fix) from None
     if len({*found.values()}) > 1:
         both = f'the config has dtype "{found["dtype"]}" and torch_dtype "{found["torch_dtype"]}"'
         raise BadValue(f"{both}: keep one")
@@ -207,10 +196,7 @@ def dtype_of(config: Mapping[str, object]) -> str:
 
 
 def check_limits(review: Review, actual: Inventory) -> list[Finding]:
-    """Return a finding for every limit that is not met, and for every limit on an unknown component.
-
-    :param actual: the built inventory; if nothing is built, that of the closed form or the lock.
-    """
+    """Return a finding for every limit that ``actual`` does not meet, and for every limit on an unknown component."""
     found = (_check_limit(limit, actual, review) for limit in review.budget)
     return [finding for finding in found if finding]
 
@@ -221,8 +207,7 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
         measured = review.find_measured(component)
         return _check_bounds(limit, measured.actual, review, actual, measured) if measured else None
     if component not in {TOTAL, TRAINABLE, *actual.components}:
-        known, closed_form = review.known_components, review.subject.model.closed_form
-        if component not in known and (closed_form or limit.maximum != 0 or _is_other_name(component, known)):
+        if component not in review.known_components:
             return refuse_unknown_component(component, limit, review, [BYTES, FLOPS, TRAINING, GROWTH])
         if limit.maximum != 0 and not (review.expected and review.expected.count_of(component)):
             message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
@@ -231,17 +216,8 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
     return _check_bounds(limit, actual.count_of(component), review, actual)
 
 
-def _is_other_name(component: str, known: list[str]) -> bool:
-    """Return whether a missing component may exist under another name: ``pooler`` may be called ``bert.pooler``."""
-    parts = {part for each in known for part in each.split(".")}
-    return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
-
-
 def refuse_unknown_component(component: str, limit: Limit, review: Review, measures: Sequence[str] = ()) -> Finding:
-    """Return the finding about a limit on an unknown component.
-
-    :param measures: other quantities that a limit may name.
-    """
+    """Return the finding about a limit on an unknown component; ``measures`` are other names that it may have."""
     family, names = review.subject.family, [TOTAL, TRAINABLE, *measures, *review.known_components]
     lacking = f"no {family} model has" if family else f"{review.subject.architecture} does not have"
     message = f"the budget names the component {shown(component)}, which {lacking}"
@@ -260,11 +236,8 @@ def _check_bounds(
         kind, side, bound = "under-budget", "under", limit.minimum
     else:
         return None
-    component, fix, written = limit.component, "", f"limit of {limit}"
-    if limit.is_exact:
-        written = f"exact limit of {exact(bound)}"
-    elif limit.maximum is not None and component == BYTES and str(limit) in NAMED:
-        written = f"limit of {limit} ({exact(limit.maximum)})"
+    component, fix = limit.component, ""
+    written = f"exact limit of {exact(bound)}" if limit.is_exact else f"limit of {limit}"
     message = f"{component} is {exact(count)}, {exact(abs(count - bound))} {side} its {written}"
     if measured:
         message = f"{message} ({measured.what})"

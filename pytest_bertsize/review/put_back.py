@@ -110,7 +110,6 @@ def divide_change(
 ) -> tuple[Attribution, str]:
     """Measure three effects on the parameters: of each key alone, of the keys together, and of the code.
 
-    :param before: the base's counts by component.
     :param components: assigns components to the tensors of a build.
     :returns: the rows, and a sentence on effects that are not known.
     """

@@ -41,8 +41,7 @@ class Review(Struct, frozen=True, dict=True):
     unbuilt: bool = False  # True if the run builds nothing: the closed form, else the lock, is compared with the budget
     uncounted: bool = False  # True if neither build, closed form nor lock counts the model: its budget is not checked
     actual: Inventory | None = None  # the built inventory, or that of the lock if nothing is built
-    components: Mapping[str, str] | None = None
-    """The component of each tensor of today's model and of the base's; ``None`` if the model has a closed form."""
+    components: Mapping[str, str] | None = None  # of each tensor of today and of the base; None with a closed form
     answered: tuple[Answered, ...] = ()  # origins of configs that the project's code names by their name on the hub
     seconds_ago: int | None = None  # seconds since an earlier run built the model; None if this run did
     measured: tuple[Measured, ...] = ()  # limited quantities other than parameter counts
@@ -100,8 +99,7 @@ class Review(Struct, frozen=True, dict=True):
     def model(self) -> Any:
         """The module that ``check_model`` got, else one that is built now, on the meta device in this process.
 
-        :raises RuntimeError: if the check did not build the model, or if another interpreter built it, which
-            may have other classes.
+        It raises RuntimeError if the check did not build the model, or did so by another interpreter.
         """
         if self.in_hand is not None:
             return self.in_hand

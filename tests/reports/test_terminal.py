@@ -32,7 +32,7 @@ from pytest_bertsize.reports.terminal import (
     draw_overview,
     take_common,
 )
-from pytest_bertsize.review.check import _explain_failure
+from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import Subject
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
@@ -314,7 +314,8 @@ def test_what_keeps_every_model_from_being_built_is_told_once_whatever_their_cla
     declared = {"a": Model(config="a.json", budget=Budget()), "b": Model(factory="acme:build", budget=Budget())}
     models = []
     for name, each in declared.items():
-        found = _explain_failure(Subject(each, Settings(Path("pyproject.toml"), "", {}), "bert", name.upper()), failed)
+        subject = Subject(each, Settings(Path("pyproject.toml"), "", {}), "bert", name.upper())
+        (found,) = conclude(subject, failed).findings
         row = replace(finding(found.message, found.fix), kind=found.kind)
         note = finding(f"a note on {name}", severity="note")
         models.append(replace(model(component("total", 0), findings=[row, note], name=name), components=[]))
