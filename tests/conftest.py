@@ -156,9 +156,9 @@ def measured_to_the_end() -> Iterator[None]:
     """Let what is killed as soon as it has answered first say what it ran, where coverage is measured."""
     with pytest.MonkeyPatch.context() as patch:
         if "COVERAGE_PROCESS_CONFIG" in os.environ:
-            from tests.support import measured
+            from tests.support.measured import end_when_written
 
-            measured.patched(patch)
+            patch.setattr("pytest_bertsize.builder.own_process.end_process", end_when_written)
         yield
 
 

@@ -75,9 +75,5 @@ def only(found: Review) -> Finding:
 
 
 def changed(**by_name: Tensor | None) -> Inventory:
-    tensors = {tensor.name: tensor for tensor in chinese().tensors}
-    for name, tensor in by_name.items():
-        tensors.pop(name, None)
-        if tensor:
-            tensors[tensor.name] = tensor
-    return Inventory(tuple(tensors.values()))
+    kept = (tensor for tensor in chinese().tensors if tensor.name not in by_name)
+    return Inventory((*kept, *filter(None, by_name.values())))

@@ -15,15 +15,8 @@ from selenium.webdriver.chrome.service import Service
 from tests.support.install_chromium import ABSENT, found
 
 FLAGS = (
-    *(
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--no-default-browser-check",
-    ),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-sync", "--disable-dev-shm-usage"),
+    *("--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update"),
 )
 READABLE = 4.5
 """Contrast of text, WCAG 2.2 level AA."""
@@ -72,27 +65,20 @@ return [looked, wrong, behind(document.body)]
 
 @contextmanager
 def chromium(folder: Path) -> Iterator[webdriver.Chrome]:
-    """One browser; a test that asks for it is skipped where there is none, and fails in CI.
-
-    :param folder: for what it keeps of its user.
-    """
-    where = found()
-    if where is None:
+    """Yield one browser that keeps what it has in a folder; without one skip the test, or fail it in CI."""
+    if not (programs := found()):
         (pytest.fail if "CI" in os.environ else pytest.skip)(ABSENT)
     options = Options()
-    options.binary_location = where[0]
+    options.binary_location, driver = programs
     for flag in (*FLAGS, f"--user-data-dir={folder}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(where[1]))
-    try:
-        yield driver
-    finally:
-        driver.quit()
+    with webdriver.Chrome(options=options, service=Service(driver)) as browser:
+        yield browser
 
 
 def seen_at(browser: webdriver.Chrome, width: int, scheme: str = "light", media: str = "") -> None:
-    """What is opened next is seen at a width, light or dark, on a screen or printed."""
+    """Let the browser show what is opened next at a width, light or dark, on a screen or printed."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from pytest_bertsize.folding import unfold_name
 from pytest_bertsize.inventory import Inventory, Tensor
 
 FILE = Path(__file__).parents[1] / "data" / "code-changes.toml"
+Tensors: TypeAlias = dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     name: str
     before: Inventory
     after: Inventory
@@ -25,20 +24,20 @@ class Case:
 @cache
 def corpus() -> tuple[Case, ...]:
     data = tomllib.loads(FILE.read_text("utf-8"))
-    return tuple(_case(each, data["models"]) for each in data["case"])
+    return tuple(_read_case(each, data["models"]) for each in data["case"])
 
 
 def tree(written: dict[str, Any]) -> Inventory:
     """A model as a lock writes it: names with ranges, and a shape or the name of another tensor."""
-    tensors: dict[str, Tensor] = {}
+    tensors: Tensors = {}
     for folded, said in written.items():
         shape, owner = ((), said) if isinstance(said, str) else (tuple(said), None)
-        tensors |= {name: Tensor(name, shape, "", tied_to=owner) for name, _ in unfold_name(folded)}
+        tensors |= {name: Tensor(name, shape, "", tied_to=owner) for name in _unfold(folded)}
     shaped = (each._replace(shape=tensors[each.tied_to or each.name].shape) for each in tensors.values())
     return Inventory(tuple(shaped))
 
 
-def _case(said: dict[str, Any], models: dict[str, Any]) -> Case:
+def _read_case(said: dict[str, Any], models: dict[str, Any]) -> Case:
     before = tree(models[said["model"]])
     tensors = dict(before.by_name)
     for step in said["change"]:
@@ -47,75 +46,67 @@ def _case(said: dict[str, Any], models: dict[str, Any]) -> Case:
     return Case(said["name"], before, Inventory(tuple(tensors.values())), tuple(said["says"]))
 
 
-Tensors = dict[str, Tensor]
+def _unfold(written: str) -> list[str]:
+    return [path for path, _ in unfold_name(written)]
 
 
-def _inside(tensors: Tensors, written: str) -> list[Tensor]:
-    paths = [path for path, _ in unfold_name(written)]
-    found = [each for each in tensors.values() if any(f"{each.name}.".startswith(f"{path}.") for path in paths)]
+def _inside(tensors: Tensors, written: str) -> Tensors:
+    places = tuple(f"{path}." for path in _unfold(written))
+    found = {name: each for name, each in tensors.items() if f"{name}.".startswith(places)}
     assert found, f"there is no {written}"
     return found
 
 
 def _add(tensors: Tensors, names: str, shape: list[int]) -> Tensors:
-    return tensors | {name: Tensor(name, tuple(shape), "") for name, _ in unfold_name(names)}
+    return tensors | {name: Tensor(name, tuple(shape), "") for name in _unfold(names)}
 
 
 def _drop(tensors: Tensors, names: str) -> Tensors:
-    gone = {each.name for each in _inside(tensors, names)}
+    gone = _inside(tensors, names)
     return {name: each for name, each in tensors.items() if name not in gone}
 
 
 def _copy(tensors: Tensors, names: str, to: str) -> Tensors:
-    found = dict(tensors)
-    for path, _ in unfold_name(to):
-        for each in _inside(tensors, names):
-            name = path + each.name.removeprefix(names)
-            found[name] = each._replace(name=name)
-    return found
+    inside = _inside(tensors, names)
+    copies = {path + name.removeprefix(names): each for path in _unfold(to) for name, each in inside.items()}
+    return tensors | {name: each._replace(name=name) for name, each in copies.items()}
 
 
 def _move(tensors: Tensors, names: str, to: str) -> Tensors:
-    found: Tensors = {}
-    moved = dict(zip((path for path, _ in unfold_name(names)), (path for path, _ in unfold_name(to)), strict=True))
+    moved = {"": "", **dict(zip(_unfold(names), _unfold(to), strict=True))}
 
     def now(name: str) -> str:
-        old = next((path for path in moved if f"{name}.".startswith(f"{path}.")), None)
-        return name if old is None else moved[old] + name.removeprefix(old)
+        old = next((path for path in moved if f"{name}.".startswith(f"{path}.")), "")
+        return moved[old] + name.removeprefix(old)
 
-    for each in tensors.values():
-        owner = each.tied_to and now(each.tied_to)
-        found[now(each.name)] = each._replace(name=now(each.name), tied_to=owner)
-    return found
+    moves = (
+        each._replace(name=now(each.name), tied_to=each.tied_to and now(each.tied_to)) for each in tensors.values()
+    )
+    return {each.name: each for each in moves}
 
 
 def _tie(tensors: Tensors, names: str, to: str) -> Tensors:
-    found = dict(tensors)
-    for path, _ in unfold_name(names):
-        for each in _inside(tensors, path):
-            found[each.name] = each._replace(tied_to=to + each.name.removeprefix(path))
-    return found
+    inside = [(path, each) for path in _unfold(names) for each in _inside(tensors, path).values()]
+    return tensors | {each.name: each._replace(tied_to=to + each.name.removeprefix(path)) for path, each in inside}
 
 
 def _untie(tensors: Tensors, names: str) -> Tensors:
-    return tensors | {each.name: each._replace(tied_to=None) for each in _inside(tensors, names)}
+    return tensors | {name: each._replace(tied_to=None) for name, each in _inside(tensors, names).items()}
 
 
 def _freeze(tensors: Tensors, names: str) -> Tensors:
-    inside = {each.name for each in _inside(tensors, names)}
-    both = {each.name for each in tensors.values() if {each.name, each.tied_to} & inside}
-    return tensors | {name: tensors[name]._replace(trainable=not tensors[name].trainable) for name in both}
+    inside = _inside(tensors, names).keys()
+    both = (each for each in tensors.values() if {each.name, each.tied_to} & inside)
+    return tensors | {each.name: each._replace(trainable=not each.trainable) for each in both}
 
 
 def _shape(tensors: Tensors, names: str, to: list[int]) -> Tensors:
-    return tensors | {name: tensors[name]._replace(shape=tuple(to)) for name, _ in unfold_name(names)}
+    return tensors | {name: tensors[name]._replace(shape=tuple(to)) for name in _unfold(names)}
 
 
 def _size(tensors: Tensors, size: int, to: int) -> Tensors:
-    def other(each: int) -> int:
-        return to if each == size else each
-
-    return {name: each._replace(shape=tuple(map(other, each.shape))) for name, each in tensors.items()}
+    shapes = {name: tuple(to if each == size else each for each in tensor.shape) for name, tensor in tensors.items()}
+    return {name: each._replace(shape=shapes[name]) for name, each in tensors.items()}
 
 
 _STEPS: dict[str, Any] = {

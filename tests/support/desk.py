@@ -6,7 +6,7 @@ What "was built" is what the closed form says, unless a test says otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,17 +55,17 @@ class Run:
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         return self.gate.review(name, extra)
 
-    def changes(self, names: Iterable[str] | None = None) -> list[Change]:
-        """What the selected models ask for, as one change for each bound."""
-        asked = [change for name in names or self.settings.names for change in self.gate.changes(name).changes]
+    def changes(self) -> list[Change]:
+        """What the models ask for, as one change for each bound."""
+        asked = [change for name in self.settings.names for change in self.gate.changes(name).changes]
         return raised(asked) if self.verb == "update" else lowered(asked, self.settings)
 
     @property
     def refused(self) -> list[Refused]:
         return [each for name in self.settings.names for each in self.gate.changes(name).refused]
 
-    def text(self, names: Iterable[str] | None = None) -> str:
-        changes = self.changes(names)
+    def text(self) -> str:
+        changes = self.changes()
         return settings_after(self.settings, changes).text if changes else self.settings.text
 
     @property

@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,9 +30,9 @@ from sybil import Region, Sybil
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFencedCodeBlockLexer
 
 from pytest_bertsize.__main__ import make_parser
-from pytest_bertsize.reports import ci
 from pytest_bertsize.table.settings import SettingsError, parse
 from tests.conftest import without_others
+from tests.support.paths import run_apart
 
 if TYPE_CHECKING:
     from sybil import Document, Example
@@ -42,7 +41,8 @@ ROOT = Path(__file__).parents[2]
 ELIDED = "…"
 HERE = "/home/me/project"
 """What the folder of a project is called in a document."""
-
+NOT_RUN = re.compile(r"pip install .+|python3 -m venv .+")
+"""Commands that want a network."""
 RULES: Mapping[str, tuple[str, str]] = {
     "pytest's last line, which has a duration": (r"^=+ (.+) in [\d.]+s =+$", r"=== \1 in 0.00s ==="),
     "a commit": (r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)(?:[0-9a-f]{10}|[0-9a-f]{7}|[0-9a-f]{40})\b", "<commit>"),
@@ -50,13 +50,8 @@ RULES: Mapping[str, tuple[str, str]] = {
     "a hash of a file": (r"\b[0-9a-f]{64}\b", "<sha256>"),
     "a version": (r"\b(pytest-bertsize|pytest|Python|torch|transformers)([- ])\d+\.\d[\w.+]*", r"\1\2<version>"),
 }
-
-SCHEMAS: Mapping[str, str] = {
-    ".github/workflows/": "vendor.github-workflows",
-    ".gitlab-ci.yml": "vendor.gitlab-ci",
-    ".pre-commit-config.yaml": "",
-}
-"""The schema of a YAML file, by the beginning of its path; that of pre-commit is its own."""
+SCHEMAS = {".github/workflows/": "vendor.github-workflows", ".gitlab-ci.yml": "vendor.gitlab-ci"}
+"""The schema of a YAML file, by the beginning of its path."""
 
 
 def validate(*arguments: str) -> str:
@@ -75,164 +70,33 @@ def normal(text: str) -> str:
 
 
 def is_shown_by(printed: str, shown: str) -> bool:
-    """Whether a document shows what was printed; each line ``…`` stands for any lines, or for none."""
+    """Return whether a document shows what was printed; each line ``…`` is for any lines, or for none."""
     lines = (r"(?:.*\n)*?" if line == ELIDED else re.escape(line) + r"\n" for line in normal(shown).split("\n"))
     return re.fullmatch("".join(lines), normal(printed) + "\n") is not None
 
 
 def commands(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a block, each with what the block says that it prints.
-
-    One that ends a line in a backslash goes on in the next.
-    """
+    """Yield the commands of a block, each with what the block says that it prints; after a backslash a command goes on."""
     for part in re.split(r"^\$ ", source, flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
         end = next(number for number, line in enumerate(lines, 1) if not line.endswith("\\"))
         yield "\n".join(lines[:end]), "\n".join(lines[end:])
 
 
-def environment(home: Path, programs: Path) -> dict[str, str]:
-    """That of a developer: no CI, no colours, 80 columns, git with a name and without settings of this machine.
-
-    :param programs: the folder of the Python that is meant.
-    """
-    foreign = (*ci.VARIABLES, "CI_", "GITHUB_", "GITLAB_", "GIT_", "PYTEST_", "FORCE_COLOR", "PY_COLORS")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _COMMITTER.items()}
-    return {
-        **own,
-        **who,
-        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "HOME": str(home),
-        "COLUMNS": "80",
-        "NO_COLOR": "1",
-        "PYTHONIOENCODING": "utf-8",
-        "PYTEST_ADDOPTS": without_others(),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-    }
-
-
-_COMMITTER = {"NAME": "A", "EMAIL": "a@example.org", "DATE": "2026-01-01T00:00:00Z"}
-
-
-@dataclass
-class Story:
-    """What the blocks of a document have led to so far."""
-
-    home: Path
-    programs: Path
-    projects: int = 0
-    folder: Path | None = None
-    file: str = ""
-    """What the next block is, if a comment before it says so."""
-    like: str = ""
-    """The file of this repository that has the next block."""
-    status: int = 0
-    """Of the last command."""
-
-    def begin(self, name: str) -> None:
-        self.projects += 1
-        self.folder = self.home / str(self.projects) / "project"
-        if name == "empty":
-            self.folder.mkdir(parents=True)
-        else:
-            shutil.copytree(ROOT / name, self.folder, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
-
-    def write(self, path: str, text: str) -> None:
-        assert self.folder is not None, "no project was begun"
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / path).write_text(text, encoding="utf-8")
-
-    def run(self, line: str) -> str:
-        """Run a line in the shell, and say what was printed on both of its outputs."""
-        assert self.folder is not None, "no project was begun"
-        done = subprocess.run(
-            ["bash", "-c", f"(exit {self.status})\n{line}"],  # noqa: S607  (the reader's own shell)
-            cwd=self.folder,
-            env=environment(self.home, self.programs),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=300,
-            check=False,
-        )
-        self.status = done.returncode
-        return done.stdout.replace(str(self.folder), HERE)
-
-    def find_fault(self, schema: str) -> str:
-        """Return what is wrong with the file by its schema, or by pre-commit."""
-        assert self.folder is not None, "no project was begun"
-        if schema:
-            said = validate("--builtin-schema", schema, str(self.folder / self.file))
-            return "" if said == "ok -- validation done\n" else said
-        from pre_commit.clientlib import InvalidConfigError, load_config
-
-        try:
-            load_config(str(self.folder / self.file))
-        except InvalidConfigError as error:
-            return str(error)
-        return ""
-
-
-def _console(source: str, story: Story) -> str | None:
-    found = list(commands(source))
-    if not found or not source.startswith("$ "):
-        return "a console block begins with a command: $ …"
-    return next((wrong for line, shown in found if (wrong := _command(line, shown, story))), None)
-
-
-def _command(line: str, shown: str, story: Story) -> str | None:
-    if NOT_RUN.fullmatch(line):
-        return f"{line} is not run, and prints nothing here" if shown else None
-    printed = story.run(line)
-    if shown == ELIDED:
-        return f"{line} exits with {story.status}:\n{printed}" if story.status else None
-    if is_shown_by(printed, shown):
-        return None
-    return f"$ {line}\n{normal(printed)}\n\nis printed, and this is shown:\n\n{normal(shown)}"
-
-
-NOT_RUN = re.compile(r"pip install .+|python3 -m venv .+")
-"""Commands that want a network."""
-
-
-def _toml(source: str, story: Story) -> str | None:
-    if story.like:
-        return None
-    if "tool.bertsize" not in source:
-        return None if story.file else "what is no [tool.bertsize] has to be a file: <!-- file: pyproject.toml -->"
-    try:
-        parse(source, Path("pyproject.toml"), matches=lambda pattern: [pattern.replace("*", "small")])
-    except SettingsError as error:
-        return str(error)
-    return None
-
-
-def _yaml(source: str, story: Story) -> str | None:
-    content = yaml.safe_load(source)
-    if story.like:
-        return None
-    schema = next((known for beginning, known in SCHEMAS.items() if story.file.startswith(beginning)), None)
-    if schema is None:
-        return f"of what is it? <!-- file: PATH -->, one of {', '.join(SCHEMAS)}"
-    return story.find_fault(schema) or next(list_wrong_uses(content), None)
-
-
 def list_wrong_uses(content: Any) -> Iterator[str]:
-    """Commands, hooks and inputs that a file of a CI names, and that do not exist."""
+    """Yield the commands, hooks and inputs that a file of a CI names, and that do not exist."""
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
     for each in _objects(content):
         if "/pytest-bertsize@" in str(each.get("uses", "")):
-            given = each.get("with", {})
-            yield from (f"action.yml has no input {name}" for name in given if name not in action["inputs"])
+            yield from (
+                f"action.yml has no input {name}" for name in each.get("with", {}) if name not in action["inputs"]
+            )
         if str(each.get("repo", "")).endswith("/pytest-bertsize"):
             yield from (f"there is no hook {hook['id']}" for hook in each["hooks"] if hook["id"] not in hooks)
-        script = each.get("script")
-        for line in (each.get("run"), *(script if isinstance(script, list) else [script])):
-            for arguments in re.findall(r"(?:-m pytest_|^)bertsize (.+)", str(line or "")):
+        script = each.get("script", [])
+        for line in (each.get("run", ""), *([script] if isinstance(script, str) else script)):
+            for arguments in re.findall(r"(?:-m pytest_|^)bertsize (.+)", line):
                 try:
                     make_parser().parse_args(arguments.replace('"', "").split())
                 except SystemExit:
@@ -246,65 +110,109 @@ def _objects(content: object) -> Iterator[dict[str, Any]]:
         yield from _objects(each)
 
 
-def _file_only(source: str, story: Story) -> str | None:
-    del source
-    return None if story.file or story.like else "say which file this is: <!-- file: … -->, or <!-- in: … -->"
+@dataclass
+class Story:
+    """What the blocks of a document have led to so far."""
 
+    home: Path
+    programs: Path
+    projects: int = 0
+    folder: Path = Path("no project was begun")
+    file: str = ""
+    """What the next block is, if a comment before it says so."""
+    like: str = ""
+    """The file of this repository that has the next block."""
+    status: int = 0
+    """Of the last command."""
 
-LANGUAGES: Mapping[str, Callable[[str, Story], str | None]] = {
-    "console": _console,
-    "toml": _toml,
-    "yaml": _yaml,
-    "python": _file_only,
-    "json": _file_only,
-}
+    def obey(self, example: Example) -> None:
+        """Begin the project, or keep the file, that a comment names."""
+        what, argument = example.region.lexemes["directive"], str(example.region.lexemes["arguments"]).strip()
+        if what == "project":
+            self.projects += 1
+            self.folder = self.home / str(self.projects) / "project"
+            self.folder.mkdir(parents=True)
+            if argument != "empty":
+                ignored = shutil.ignore_patterns("__pycache__", ".*_cache")
+                shutil.copytree(ROOT / argument, self.folder, ignore=ignored, dirs_exist_ok=True)
+        else:
+            vars(self)["file" if what == "file" else "like"] = argument
 
+    def check(self, example: Example) -> str | None:
+        """Return what is wrong with a block, ``None`` if nothing is."""
+        language, source = str(example.region.lexemes["language"]), str(example.region.lexemes["source"])
+        file, like, self.file, self.like = self.file, self.like, "", ""
+        if file:
+            (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / file).write_text(source, encoding="utf-8")
+        if like:
+            return None if source in (ROOT / like).read_text("utf-8") else f"{like} does not say this"
+        if language == "console":
+            found = [*commands(source)] if source.startswith("$ ") else []
+            wrong = (self.find_difference(line, shown) for line, shown in found)
+            return next(filter(None, wrong), None) if found else "a console block begins with a command: $ …"
+        if language == "toml" and "tool.bertsize" in source:
+            try:
+                parse(source, Path("pyproject.toml"), matches=lambda pattern: [pattern.replace("*", "small")])
+            except SettingsError as error:
+                return str(error)
+        elif not file:
+            return f"no test understands this block of {language}: write before it <!-- file: … -->, or <!-- in: … -->"
+        return self.find_fault(file) if language == "yaml" else None
 
-def _block(example: Example) -> str | None:
-    story: Story = example.namespace["story"]
-    language, source = example.region.lexemes["language"], str(example.region.lexemes["source"])
-    check = LANGUAGES.get(str(language))
-    if check is None:
-        return f"no test understands a block of {language or 'no language'}: write one of {', '.join(LANGUAGES)}"
-    if story.file:
-        story.write(story.file, source)
-    if story.like and source not in (ROOT / story.like).read_text("utf-8"):
-        return f"{story.like} does not say this"
-    wrong = check(source, story)
-    story.file = story.like = ""
-    return wrong
+    def find_difference(self, line: str, shown: str) -> str | None:
+        """Run a command, and return how it ends or prints otherwise than is shown."""
+        if NOT_RUN.fullmatch(line):
+            return f"{line} is not run, and prints nothing here" if shown else None
+        printed = self.run(line)
+        if shown == ELIDED:
+            return f"{line} exits with {self.status}:\n{printed}" if self.status else None
+        if is_shown_by(printed, shown):
+            return None
+        return f"$ {line}\n{normal(printed)}\n\nis printed, and this is shown:\n\n{normal(shown)}"
 
+    def run(self, line: str) -> str:
+        """Run a line in a developer's shell of 80 columns, and return what was printed on both of its outputs."""
+        path = [str(self.programs), str(Path(sys.executable).parent), os.environ["PATH"]]
+        who = {"NAME": "A", "EMAIL": "a@example.org", "DATE": "2026-01-01T00:00:00Z"}
+        variables = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+        variables |= {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+        variables |= {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", "PYTEST_ADDOPTS": without_others()}
+        command = ["bash", "-c", f"(exit {self.status})\n{line}"]
+        done = run_apart(command, self.folder, os.pathsep.join(path), **variables)
+        self.status = done.returncode
+        return done.stdout.replace(str(self.folder), HERE)
 
-def _comment(example: Example) -> str | None:
-    story: Story = example.namespace["story"]
-    what, argument = example.region.lexemes["directive"], str(example.region.lexemes["arguments"]).strip()
-    if what == "project":
-        story.begin(argument)
-    elif what == "file":
-        story.file = argument
-    else:
-        story.like = argument
-    return None
+    def find_fault(self, file: str) -> str | None:
+        """Return what is wrong with a YAML file by its schema, or by pre-commit, or in what it uses of ours."""
+        from pre_commit.clientlib import load_config
 
-
-def _regions(document: Document) -> Iterable[Region]:
-    for region in RawFencedCodeBlockLexer(re.compile(r"(?P<language>[^\n]*)$\n", re.MULTILINE))(document):
-        yield Region(region.start, region.end, evaluator=_block, lexemes=region.lexemes)
-    for region in DirectiveInHTMLCommentLexer("(?:project|file|in)")(document):
-        yield Region(region.start, region.end, evaluator=_comment, lexemes=region.lexemes)
+        schema = next((known for beginning, known in SCHEMAS.items() if file.startswith(beginning)), "")
+        if schema:
+            said = validate("--builtin-schema", schema, str(self.folder / file))
+            assert said == "ok -- validation done\n", said
+        else:
+            load_config(str(self.folder / file))
+        return next(list_wrong_uses(yaml.safe_load((self.folder / file).read_text("utf-8"))), None)
 
 
 def evaluate(path: Path, home: Path, programs: Path) -> int:
-    """Hold a document to what its blocks say.
+    """Compare a document with what its blocks do, and return how many these are.
 
     :param home: where its projects are laid out.
     :param programs: the folder of ``python`` and ``pytest``.
-    :returns: how many there are.
-    :raises AssertionError: at the first block that says something else.
     """
-    document = Sybil([_regions]).parse(path)
-    document.namespace["story"] = Story(home, programs)
-    examples = list(document.examples())
+    story = Story(home, programs)
+    blocks = RawFencedCodeBlockLexer(re.compile(r"(?P<language>.*)$\n", re.MULTILINE))
+    comments = DirectiveInHTMLCommentLexer("(?:project|file|in)")
+
+    def regions(document: Document) -> Iterable[Region]:
+        for region in blocks(document):
+            yield Region(region.start, region.end, evaluator=story.check, lexemes=region.lexemes)
+        for region in comments(document):
+            yield Region(region.start, region.end, evaluator=story.obey, lexemes=region.lexemes)
+
+    examples = [*Sybil([regions]).parse(path).examples()]
     for example in examples:
         example.evaluate()
     return len(examples)

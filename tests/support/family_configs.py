@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from math import lcm
@@ -36,17 +36,12 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
 """One of each kind: with no parameter, with one and with two."""
-
-EVENLY = 0.5
-MOSTLY = 0.875
-
+EVENLY, MOSTLY = 0.5, 0.875
 RELEASE = read_version(transformers.__version__)
-"""The release that is there: what is drawn, and what is held against it, are that release's."""
-
+THERE = {name: family.at(RELEASE) for name, family in FAMILIES.items()}
+"""Families as the release that is there has them."""
 PAIRS = [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures]
 """Every family and architecture that there is a closed form for."""
-
-
 ENCODERS = ("bert", "roberta", "electra", "xlm-roberta", "ernie")
 DECODERS = ("bert", "roberta", "electra", "bert-generation")
 """Sides of a pair: each decoder can look at an encoder."""
@@ -74,20 +69,11 @@ class Case:
         return ClosedForm(architecture, Dims(values.sizes, switches, release=self.family.release))
 
     def built(self, config: Mapping[str, Any] | None = None) -> Built:
-        """What transformers builds, in this process, by the code that the helper runs.
-
-        :param config: what its config class is given; the file as it stands unless said otherwise.
-        """
+        """What transformers builds of a config, the file's own unless given, in this process by the helper's code."""
         values = self.config if config is None else config
-        request = Request("", self.family.name, self.architecture.name, values, dict(self.options))
-        return take_inventory(instantiate(request))
-
-    def handed_over(self) -> Built | None:
-        """What the gate has built, from what our reader hands over; ``None`` where that is the file's own config."""
-        cleaned = self.values().for_build
-        known = config_class(self.family.name)
-        same = known(**cleaned).to_dict() == known(**self.config).to_dict()
-        return None if same else self.built(cleaned)
+        return take_inventory(
+            instantiate(Request("", self.family.name, self.architecture.name, values, dict(self.options)))
+        )
 
     def config_said(self) -> ConfigSaid:
         """What the library's config object says to what the closed form assumes."""
@@ -117,16 +103,15 @@ def typical(family: str, architecture: str) -> tuple[Case, Case]:
     """The two configs of the sample that differ in the most switches, words and sizes that may be left out."""
     found = sample(family, architecture)
     keys = found[0].family.keys
-    switches: list[Switch | Choice | Listing] = [*keys.switches, *keys.choices, *keys.lists]
-    named = [each.key for each in switches]
+    switches: tuple[Switch | Choice | Listing, ...] = (*keys.switches, *keys.choices, *keys.lists)
     optional = [size.key for size in keys.sizes if size.default is None]
-    marks = [
-        [*map(each.config.get, named), *(key in each.config for key in optional), *each.options.values()]
-        for each in found
-    ]
-    pairs = combinations(range(len(found)), 2)
-    one, other = max(pairs, key=lambda pair: sum(map(operator.ne, marks[pair[0]], marks[pair[1]])))
-    few, many = sorted((found[one], found[other]), key=lambda drawn: sum(v is True for v in drawn.config.values()))
+
+    def marks(case: Case) -> list[object]:
+        named = (case.config.get(each.key) for each in switches)
+        return [*named, *(key in case.config for key in optional), *case.options.values()]
+
+    one, other = max(combinations(found, 2), key=lambda pair: sum(map(operator.ne, *map(marks, pair))))
+    few, many = sorted((one, other), key=lambda drawn: sum(v is True for v in drawn.config.values()))
     return few, many
 
 
@@ -135,30 +120,29 @@ def told(tensors: Iterable[Tensor]) -> dict[str, tuple[object, ...]]:
 
 
 def mismatch(case: Case) -> str:
-    """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
-    expected = told(case.closed_form().tensors)
-    wrong = case.read_otherwise()
-    for built in filter(None, (case.built(), case.handed_over())):
-        actual = told(built.tensors)
+    """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree.
+
+    It is built from the file, and from what our reader hands over if that is another config.
+    """
+    expected, known, handed = told(case.closed_form().tensors), config_class(case.family.name), case.values().for_build
+    wrong, built = case.read_otherwise(), [case.built()]
+    if known(**handed).to_dict() != known(**case.config).to_dict():
+        built.append(case.built(handed))
+    for each in built:
+        actual = told(each.tensors)
         wrong += [
             f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
             for name in sorted(expected.keys() | actual.keys())
             if expected.get(name) != actual.get(name)
         ]
-        wrong += [f"{name}: not tied as its class declares" for name in built.lost_ties()]
+        wrong += [f"{name}: not tied as its class declares" for name in each.lost_ties()]
     return "\n".join(wrong)
 
 
 def case(family: str, architecture: str, config: Mapping[str, Any], **options: bool) -> Case:
-    there = family_there(family)
-    found = there.architecture(architecture)
+    found = THERE[family].architecture(architecture)
     assert found is not None
-    return Case(there, found, config, {**found.options, **options})
-
-
-def family_there(name: str) -> Family:
-    """A family as the release that is there has it."""
-    return FAMILIES[name].at(RELEASE)
+    return Case(THERE[family], found, config, {**found.options, **options})
 
 
 def cases(family: str, architecture: str) -> st.SearchStrategy[Case]:
@@ -171,12 +155,11 @@ def cases(family: str, architecture: str) -> st.SearchStrategy[Case]:
 
 def drawn(family: str, architecture: str, rng: Random) -> Case:
     """One config that the rules of a family and of its architecture allow."""
-    there = family_there(family)
-    keys, found = there.keys, there.architecture(architecture)
-    assert found is not None
+    start = case(family, architecture, {})
+    keys, found = start.family.keys, start.architecture
     config = _pair(rng) if family == "encoder-decoder" else _allowed(keys, found, rng)
     options = {name: rng.random() < EVENLY for name in found.options}
-    return Case(there, found, _as_written(keys, config, rng), options)
+    return replace(start, config=_as_written(keys, config, rng), options=options)
 
 
 def _allowed(keys: ConfigKeys, architecture: Architecture, rng: Random) -> dict[str, Any]:
@@ -193,10 +176,10 @@ def _allowed(keys: ConfigKeys, architecture: Architecture, rng: Random) -> dict[
 def _config(keys: ConfigKeys, rng: Random) -> dict[str, Any]:
     """Values for all keys of a family, fitted to each other where they can be; some keys are left out."""
     config: dict[str, Any] = {size.key: _size(size, rng) for size in keys.sizes}
-    for key, divisors in _divisors(keys).items():
-        together = lcm(*(config[divisor] for divisor in divisors if config[divisor] is not None))
+    for key in dict.fromkeys(key for key, _ in keys.divisible):
+        divisors = (config[divisor] for multiple, divisor in keys.divisible if multiple == key)
         if config[key] is not None:
-            config[key] = together * rng.randint(1, 4)
+            config[key] = lcm(*filter(None, divisors)) * rng.randint(1, 4)
     config |= {key: config[other] for key, other in keys.equal}
     config |= {index.key: rng.choice([None, rng.randint(0, 8)]) for index in keys.indices}
     config |= {choice.key: _word(choice, rng) for choice in keys.choices}
@@ -243,7 +226,7 @@ def _pair(rng: Random) -> dict[str, Any]:
     """A config for each side; half of the decoders have a width of their own."""
     encoder, decoder = rng.choice(ENCODERS), rng.choice(DECODERS)
     sides = {
-        side: {"model_type": name, **_allowed(family_there(name).keys, FAMILIES[name].architectures[0], rng)}
+        side: {"model_type": name, **_allowed(THERE[name].keys, FAMILIES[name].architectures[0], rng)}
         for side, name in (("encoder", encoder), ("decoder", decoder))
     }
     sides["decoder"]["is_decoder"] = True
@@ -255,7 +238,7 @@ def _pair(rng: Random) -> dict[str, Any]:
 
 
 def complete(keys: ConfigKeys, config: Mapping[str, Any]) -> dict[str, Any]:
-    named: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
+    named: tuple[Size | Switch | Choice | Listing, ...] = (*keys.sizes, *keys.switches, *keys.choices, *keys.lists)
     return {**{each.key: each.default for each in named}, **config}
 
 
@@ -267,14 +250,6 @@ def _size(size: Size, rng: Random) -> int | None:
     if size.symbol in {"V", "P"}:  # room for the padding and the other special tokens that classes index
         return rng.randint(9, 40)
     return rng.randint(size.minimum, 12)
-
-
-def _divisors(keys: ConfigKeys) -> dict[str, list[str]]:
-    """Each key with the keys that it has to be a multiple of."""
-    divisors: dict[str, list[str]] = {}
-    for key, divisor in keys.divisible:
-        divisors.setdefault(key, []).append(divisor)
-    return divisors
 
 
 def _word(choice: Choice, rng: Random) -> str | None:

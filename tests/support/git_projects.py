@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from pytest_bertsize.commands.check import check
 from pytest_bertsize.review.check import Accepted, conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
+from tests.support.paths import run_apart
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
@@ -29,29 +29,15 @@ FITS = """
     budget.total = "90K"
     """
 """Room for the tiny model of conftest.py, which has 59,549 parameters, and for a layer more."""
-PROMISED = {
-    "core.repositoryFormatVersion": "1",
-    "extensions.partialClone": "origin",
-    "remote.origin.promisor": "true",
-    "remote.origin.partialCloneFilter": "blob:none",
-}
-"""What ``git clone --filter=blob:none`` sets."""
 LAYER = 16_632
 """What a layer of the tiny model has: 4·(48² + 48) + 48·72 + 72 + 72·48 + 48 + 4·48."""
-_IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git where no setting of the machine or of a surrounding hook has a say."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    done = subprocess.run(
-        ["git", *_IDENTITY, *arguments],  # noqa: S607  (the git that the user has)
-        cwd=folder,
-        env={**own, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    done = run_apart(["git", *who, *arguments], folder, os.environ["PATH"])
+    assert done.returncode == 0, done.stdout
     return done.stdout.strip()
 
 
@@ -75,7 +61,7 @@ class GitProject:
         self.write("pyproject.toml", "[tool.pytest.ini_options]\n" + textwrap.dedent(table))
 
     def commit(self) -> str:
-        """Commit everything below the folder, and say what the commit is called."""
+        """Commit everything below the folder, and return the commit."""
         self.git("add", "--all", ".")
         self.git("commit", "--quiet", "--allow-empty", "--message", "state")
         return self.git("rev-parse", "HEAD")
@@ -86,10 +72,7 @@ class GitProject:
         self.git("branch", "--force", "main")
 
     def check(self, *reports: str, helper: Helper | None = None, **options: Any) -> tuple[int, str]:
-        """Return status and words of ``bertsize check``, ``--no-build`` without a helper, against ``main``.
-
-        :param options: those of the command.
-        """
+        """Return status and words of ``bertsize check``, ``--no-build`` without a helper, against ``main``."""
         out = io.StringIO()
         paths = [str(self.folder / name) for name in reports]
         status = check(self.folder, helper, paths, out=out, err=out, **{"base": "main", **options})
@@ -111,8 +94,11 @@ class GitProject:
         """Make it a partial clone that lacks an object, from whose remote nothing can be had."""
         name = self.git("rev-parse", revision)
         (self.folder / f".git/objects/{name[:2]}/{name[2:]}").unlink()
-        for key, value in {**PROMISED, "remote.origin.url": f"file://{self.folder}/nowhere"}.items():
-            self.git("config", key, value)
+        self.git("config", "core.repositoryFormatVersion", "1")  # as after git clone --filter=blob:none
+        self.git("config", "extensions.partialClone", "origin")
+        origin = {"promisor": "true", "partialCloneFilter": "blob:none", "url": f"file://{self.folder}/nowhere"}
+        for key, value in origin.items():
+            self.git("config", f"remote.origin.{key}", value)
 
     def said(self, name: str = "fits") -> tuple[str, ...]:
         comparison = self.review(name).comparison

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import pytest
+from msgspec.structs import replace
 
 from pytest_bertsize.plugin.ledger import Ledger
 from pytest_bertsize.plugin.selection import Selection
@@ -21,20 +21,6 @@ from pytest_bertsize.table.settings import Settings
 from tests.support.run_reports import blank, component, finding, model
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
-
-
-@dataclass
-class Config:
-    """As much of pytest's as is asked."""
-
-    verbosity: int = 0
-    args_source: object = None
-
-    def get_verbosity(self) -> int:
-        return self.verbosity
-
-    def getoption(self, _: str, default: object = None) -> object:
-        return default
 
 
 class Screen:
@@ -61,41 +47,35 @@ def declared(*names: str, root: Path = Path("project")) -> Settings:
 
 
 def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Ledger:
+    """A ledger, and as much of pytest's configuration as it asks for."""
     settings = declared(*names)
-    config = cast("pytest.Config", Config(verbosity))
+    options = {"get_verbosity": lambda: verbosity, "getoption": lambda _, default=None: default, "args_source": None}
+    config = cast("pytest.Config", SimpleNamespace(**options))
     return Ledger(config, settings, VERSIONS, ReportFiles(tuple(reports), settings), Selection(config))
 
 
 def warning(message: str) -> FindingRow:
-    row = finding(message, "remove it", "warning")
-    row.file, row.line = "config.json", 4
-    return row
-
-
-POOLER = blank(FoldedTensor, name="pooler.dense.weight", component="pooler", shape=[9, 10], trainable=True)
-POOLER.layers, POOLER.expected, POOLER.actual = 1, 90, 90
+    return replace(finding(message, "remove it", "warning"), file="config.json", line=4)
 
 
 def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings: FindingRow) -> ModelReport:
     """A model of 1,090 parameters."""
     most = 2_000 if verdict == "passed" else 1_000
     report = model(component("pooler", 90), component("total", 1_090, maximum=most), findings=[*findings], name=name)
-    report.architecture, report.config, report.symbols = "BertModel", "config.json", {"V": 101}
-    report.verdict, report.tensors = verdict, [POOLER]
-    report.totals = Totals(expected=1_090, actual=1_090, trainable=1_090, stored=1_090, unrolled=1_090)
-    return report
+    pooler = {"name": "pooler.dense.weight", "component": "pooler", "shape": [9, 10], "trainable": True}
+    tensors = [blank(FoldedTensor, **pooler, layers=1, expected=90, actual=90)]
+    totals = Totals(expected=1_090, actual=1_090, trainable=1_090, stored=1_090, unrolled=1_090)
+    given = {"architecture": "BertModel", "config": "config.json", "symbols": {"V": 101}, "verdict": verdict}
+    return replace(report, **given, tensors=tensors, totals=totals)
 
 
 def enter(ledger: Ledger, *models: ModelReport, by_declaration: bool = True) -> Ledger:
     for each in models:
-        report = a_report(each.name)
+        place = (f"pyproject.toml::{each.name}", ("pyproject.toml", 0, each.name))
+        report = pytest.TestReport(*place, {}, "passed", None, "call")
         report.bertsize = {"declared": by_declaration, "model": to_plain(each)}  # type: ignore[attr-defined]
         ledger.pytest_runtest_logreport(report)
     return ledger
-
-
-def a_report(name: str) -> pytest.TestReport:
-    return pytest.TestReport(f"pyproject.toml::{name}", ("pyproject.toml", 0, name), {}, "passed", None, "call")
 
 
 def status_after(ledger: Ledger, status: int) -> int:

@@ -29,20 +29,17 @@ class Page(HTMLParser):
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = [name for name, _ in attrs]
-        assert len(attributes) == len(set(attributes)), (tag, attrs)
+        assert len(attrs) == len(dict(attrs)), (tag, attrs)
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
-        self._set_apart(tag, dict(attrs).get("class") == "detail")
+        if tag in APART or dict(attrs).get("class") == "detail":
+            self.words.append(("", " "))
         if tag not in VOID:
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open
-        assert self._open.pop() == tag
-        self._set_apart(tag)
-
-    def _set_apart(self, tag: str, is_block: bool = False) -> None:  # noqa: FBT001, FBT002
-        if tag in APART or is_block:
+        assert [*self._open[-1:]] == [tag]
+        self._open.pop()
+        if tag in APART:
             self.words.append(("", " "))
 
     def handle_data(self, data: str) -> None:

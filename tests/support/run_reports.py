@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize import __version__
@@ -60,22 +60,16 @@ def component(
 
 def model(*components: Component, findings: list[FindingRow] | None = None, name: str = "encoder") -> ModelReport:
     total = components[-1]
-    return blank(
-        ModelReport,
-        name=name,
-        family="bert",
-        architecture="BertForMaskedLM",
-        config="models/config.json",
-        config_sha256="",
-        verdict="failed",
-        headline=f"{name}: total {total.actual:,}, limit {total.limit}",
-        report_only=False,
-        built=True,
-        closed_form=True,
-        symbols={"V": 30522, "D": 768},
-        totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),
-        **{**{each: [] for each in LISTS}, "components": [*components], "findings": findings or []},
-    )
+    said = {
+        "headline": f"{name}: total {total.actual:,}, limit {total.limit}",
+        "verdict": "failed",
+        "report_only": False,
+    }
+    what = {"name": name, "family": "bert", "architecture": "BertForMaskedLM", "symbols": {"V": 30522, "D": 768}}
+    origin = {"config": "models/config.json", "config_sha256": "", "built": True, "closed_form": True}
+    lists = {**{each: [] for each in LISTS}, "components": [*components], "findings": findings or []}
+    totals = Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1)
+    return blank(ModelReport, totals=totals, **said, **what, **origin, **lists)
 
 
 def finding(message: str, fix: str = "", severity: str = "error", kind: str = "over-budget") -> FindingRow:
@@ -83,8 +77,7 @@ def finding(message: str, fix: str = "", severity: str = "error", kind: str = "o
     return blank(FindingRow, kind=kind, severity=severity, message=message, fix=fix, **place)
 
 
-COMMIT, BASE_COMMIT = "a" * 40, "b" * 40
-
+COMMIT, BASE_COMMIT, FILE = "a" * 40, "b" * 40, "models/encoder/config.json"
 LAYER = 4 * 768 * 768 + 2 * 768 * 3072 + 9 * 768 + 3072
 """7,087,872: four square matrices, two to and from I, their biases, two norms."""
 GROWN = {
@@ -93,9 +86,6 @@ GROWN = {
     "head": 30522 * 768 + 30522,  # the decoder's matrix, and the bias that is no longer shared
 }
 """What two more layers, 512 more positions and an untied decoder add to bert-base: 38,040,378 in all."""
-
-
-FILE = "models/encoder/config.json"
 
 
 def bert(layers: int, positions: int, *, tied: bool) -> ClosedForm:
@@ -129,21 +119,20 @@ def plain(model: ModelReport) -> ModelReport:
 
 def base_of(**more: Any) -> Base:
     """A model at ``main``, by its closed form."""
-    counted = {"is_new": False, "former_name": "", "total": None, "grown": 0, "shrunk": 0, "method": ""}
-    lists: dict[str, Any] = {name: [] for name in ("tensors", "said", "changes")}
+    counted = {"is_new": False, "former_name": "", "grown": 0, "shrunk": 0, "method": ""}
     place = {"by": "closed form", "revision": "main", "commit": BASE_COMMIT}
-    return Base(**{**counted, **lists, **place, **more})
+    return blank(Base, **{**counted, **place, "tensors": [], "said": [], "changes": [], **more})
 
 
 def against(model: ModelReport, former: ClosedForm, revision: str = "main", **more: Any) -> ModelReport:
     for row in model.components:
         row.base = former.total if row.name == "total" else former.components.get(row.name, 0)
-    rows = {row.name: row for row in model.components if row.name != "total"}
-    lowest = (row for row in rows.values() if not any(name.startswith(f"{row.name}.") for name in rows))
-    deltas = [(row.actual or 0) - (row.base or 0) for row in lowest]
+    names = {row.name for row in model.components}
+    lowest = (row for row in model.components if not any(each.startswith(f"{row.name}.") for each in names))
+    deltas = [(row.actual or 0) - (row.base or 0) for row in lowest if row.name != "total"]
     grown, shrunk = sum(each for each in deltas if each > 0), -sum(each for each in deltas if each < 0)
-    counted = {"total": former.total, "grown": grown, "shrunk": shrunk, "revision": revision}
-    model.base = base_of(config=model.config, **{**counted, **more})
+    counted = {"config": model.config, "total": former.total, "grown": grown, "shrunk": shrunk, "revision": revision}
+    model.base = base_of(**{**counted, **more})
     model.headline = headline.describe_model(model, model.headline.partition(": ")[2])
     return model
 
@@ -154,13 +143,10 @@ def failing() -> ModelReport:
     odd = Tensor("cls.predictions.decoder.scale", (768,), "head.decoder")
     actual = Inventory((*form.tensors, odd))
     model = reported(form, actual, total="110M", embeddings="24M", head="1M", encoder={"min": "80M", "max": "100M"})
+    layers = {"encoder.feed_forward": 9_444_864, "encoder.attention": 4_724_736, "encoder.norm": 6_144}
     changes = [
         change("tie_word_embeddings", "true", "false", {"head": GROWN["head"], "head.decoder": GROWN["head"]}),
-        change(
-            *("num_hidden_layers", "12", "14"),
-            {"encoder": 2 * LAYER, "encoder.feed_forward": 9_444_864, "encoder.attention": 4_724_736}
-            | {"encoder.norm": 6_144},
-        ),
+        change("num_hidden_layers", "12", "14", {"encoder": 2 * LAYER, **layers}),
         change("max_position_embeddings", "512", "1024", {"embeddings": 393_216, "embeddings.position": 393_216}),
         change("code", "", "", {"head": 768, "head.decoder": 768}),
     ]
@@ -175,10 +161,11 @@ def failing() -> ModelReport:
             Cost(what="tie the decoder", change="tie_word_embeddings false → true", total=-GROWN["head"]),
         ],
     )
-    note = Finding("defaulted-key", "max_position_embeddings is missing, 1,024 is taken", severity="note")
-    changes_nothing = "pruned_heads changes nothing here"
-    warning = Finding("ignored-key", changes_nothing, severity="warning", file="config.json", line=4)
-    model.findings += [_row(warning), _row(note)]
+    default = "max_position_embeddings is missing, 1,024 is taken"
+    said = {"message": "pruned_heads changes nothing here", "file": "config.json", "line": 4}
+    rows = [{"kind": "ignored-key", "severity": "warning", **said}]
+    rows += [{"kind": "defaulted-key", "severity": "note", "message": default}]
+    model.findings += [blank(FindingRow, **{"fix": "", "in_headline": False, **row}) for row in rows]
     return model
 
 
@@ -187,16 +174,9 @@ def change(key: str, before: str, after: str, components: dict[str, int]) -> Cha
     return Change(key=key, before=before, after=after, total=total, components=components)
 
 
-def _row(finding: Finding) -> FindingRow:
-    same = (name for name in FindingRow.__struct_fields__ if name != "in_headline")
-    return FindingRow(**{name: getattr(finding, name) for name in same}, in_headline=False)
-
-
 def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:
-    shapes = [
-        LayerTensor(name=f"attention.part{number}.weight", base=None, expected=[768, 768], actual=[768, 768])
-        for number in range(tensors)
-    ]
+    names = (f"attention.part{number}.weight" for number in range(tensors))
+    shapes = [LayerTensor(name=each, base=None, expected=[768, 768], actual=[768, 768]) for each in names]
     return Layer(name=name, times=times, base=None, expected=LAYER, actual=LAYER, tensors=shapes)
 
 
@@ -272,39 +252,27 @@ def large(components: int = 200, layers: int = 1000) -> ModelReport:
 
 
 def run(*models: ModelReport, **more: Any) -> RunReport:
-    found = RunReport(
-        schema=1,
-        headline="",
-        news="",
-        changed=True,
-        mode="full",
-        versions={"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"},
-        commit=COMMIT,
-        table_sha256="c" * 64,
-        base=compared() if any(model.base for model in models) else None,
-        configured=len(models),
-        checked=len(models),
-        failed=sum(model.verdict == "failed" for model in models),
-        not_checked=[],
-        models=list(models),
-        complete=True,
-    )
-    found = structs.replace(found, **more)
+    counted = {"configured": len(models), "checked": len(models), "not_checked": [], "complete": True, "mode": "full"}
+    counted |= {"models": [*models], "failed": sum(model.verdict == "failed" for model in models)}
+    versions = {"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"}
+    made_of = {"schema": 1, "versions": versions, "commit": COMMIT, "table_sha256": "c" * 64}
+    base = compared() if any(model.base for model in models) else None
+    found = blank(RunReport, **{**counted, **made_of, "base": base, **more})
     lines = {"headline": headline.describe_run(found), "news": headline.describe_news(found)}
-    return structs.replace(found, **lines, changed=headline.has_news(found))
+    return replace(found, **lines, changed=headline.has_news(found))
 
 
 def compared(**more: Any) -> RunBase:
     found = RunBase(revision="main", commit=BASE_COMMIT, problem="", removed=[], not_compared=[])
-    return structs.replace(found, **more)
+    return replace(found, **more)
 
 
 def gone(name: str, total: int | None = None, limit: str | None = None, **more: Any) -> Removed:
     """A model that left the table, and nothing is amiss with it."""
     found = Removed(name=name, config=f"{name}.json", total=total, limit=limit, problem="", reason="", failed=False)
-    return structs.replace(found, **more)
+    return replace(found, **more)
 
 
 def renamed(model: ModelReport, name: str) -> ModelReport:
     """The same model by another name; the two have their rows in common."""
-    return structs.replace(model, name=name, headline=model.headline.replace(model.name, name))
+    return replace(model, name=name, headline=model.headline.replace(model.name, name))

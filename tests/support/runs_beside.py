@@ -42,9 +42,6 @@ TESTS = """
 """
 COVERED = "def reached(number):\n    return number + 1\ndef never_reached(number):\n    return number - 1\n"
 LAYERS = {"passes": 3, "fails": 4}
-STATUS = {"passes": pytest.ExitCode.OK, "fails": pytest.ExitCode.TESTS_FAILED}
-COUNT = r"(\d+) configured, (\d+) checked, (\d+) failed"
-COUNTED = {"passes": ("2", "2", "0"), "fails": ("2", "2", "1")}
 GATE = ("--bert-budget", "--bert-budget-report=size.json")
 NO_BUILD = (*GATE, "--bert-budget-no-build")
 
@@ -69,7 +66,7 @@ class Told:
     @property
     def counted(self) -> list[tuple[str, ...]]:
         """What the terminal says of how many models were checked; it should do so once."""
-        return re.findall(COUNT, self.text)
+        return re.findall(r"(\d+) configured, (\d+) checked, (\d+) failed", self.text)
 
     def tests(self, outcome: str) -> int:
         """How many tests the last line says to have ended so."""
@@ -80,28 +77,27 @@ class Told:
 def alone(warm: Warm, *arguments: str) -> Told:
     line = command(warm, "-m", "pytest", "-p", "no:cacheprovider", *arguments)
     done = subprocess.run(line, capture_output=True, text=True, check=False)
-    return Told(done.returncode, written(), done.stdout + done.stderr)
+    return Told(done.returncode, take_report(), done.stdout + done.stderr)
 
 
 def inside(pytester: pytest.Pytester, *arguments: str) -> Told:
     result = pytester.runpytest(*arguments)
-    return Told(result.ret, written(), f"{result.stdout}\n{result.stderr}")
+    return Told(result.ret, take_report(), f"{result.stdout}\n{result.stderr}")
 
 
-def written() -> bytes:
-    """The report, which the next run has to write itself."""
+def take_report() -> bytes:
+    """Return the report, and remove it: the next run has to write its own."""
     path = Path("size.json")
     report = path.read_bytes() if path.exists() else b""
     path.unlink(missing_ok=True)
     return report
 
 
-def is_as_alone(told: Told, plain: Told, verdict: str, *, has_terminal: bool = True) -> None:
-    assert plain.status == STATUS[verdict]
-    assert plain.counted == [COUNTED[verdict]]
-    assert plain.models == {"layered": "passed" if verdict == "passes" else "failed", "plain": "passed"}
-    assert told.report == plain.report
-    assert told.status == plain.status
-    assert not has_terminal or told.counted == plain.counted
+def is_as_alone(told: Told, plain: Told, verdict: str) -> None:
+    passes = verdict == "passes"
+    assert plain.status == (pytest.ExitCode.OK if passes else pytest.ExitCode.TESTS_FAILED)
+    assert plain.counted == [("2", "2", "0" if passes else "1")]
+    assert plain.models == {"layered": "passed" if passes else "failed", "plain": "passed"}
+    assert (told.report, told.status, told.counted) == (plain.report, plain.status, plain.counted)
     assert "NOT CHECKED" not in told.text
     assert "INTERNALERROR" not in told.text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -31,11 +31,8 @@ def lay(root: Path, **files: Any) -> Path:
     for path, content in files.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, bytes):
-            file.write_bytes(content)
-        else:
-            text = content if isinstance(content, str) else json.dumps(content, indent=2)
-            file.write_text(text, encoding="utf-8", newline="")
+        text = content if isinstance(content, str | bytes) else json.dumps(content, indent=2)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return root
 
 
@@ -66,11 +63,9 @@ def configs(root: Path) -> list[str]:
 
 
 def group(root: Path, title: str) -> list[str]:
-    lines = started(root)[2].splitlines()
-    if f"{title}:" not in lines:
-        return []
-    below = itertools.takewhile(lambda line: line.startswith("- "), lines[lines.index(f"{title}:") + 1 :])
-    return [line.removeprefix("- ") for line in below]
+    """Return the lines of a list below its title; none if there is no such title."""
+    found = re.search(rf"^{title}:\n((?:- .*\n)*)", started(root)[2], re.MULTILINE)
+    return [line.removeprefix("- ") for line in found[1].splitlines()] if found else []
 
 
 def by_hand(root: Path) -> list[str]:

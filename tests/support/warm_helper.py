@@ -38,7 +38,6 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 @dataclass
 class Warm:
     path: str
-    """Of its socket."""
     imported: dict[str, str] = field(default_factory=lambda: read_at_start(own_process.environment()))
     """The variables that it was started with."""
     process: subprocess.Popen[bytes] | None = None
@@ -58,9 +57,10 @@ class Warm:
                 )
         return self.path
 
-    def serves(self) -> bool:
-        """Whether a real helper would import the same as the warm process has."""
-        return read_at_start(own_process.environment()) == self.imported
+    def script(self) -> list[str]:
+        """Return the script that has helpers forked; nothing where a real helper would import something else."""
+        serves = read_at_start(own_process.environment()) == self.imported
+        return [warm_process.__file__, self.socket()] if serves else []
 
     def stop(self) -> None:
         if self.process is not None:
@@ -70,16 +70,15 @@ class Warm:
 
 
 def started(warm: Warm, command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Instead of ``own_process.start_process``: the helper is forked where it may be; all else starts as it does."""
-    if command != Helper().command or not warm.serves():
+    """Start a process instead of ``own_process.start_process``: the helper is forked where it may be."""
+    if command != Helper().command or not (script := warm.script()):
         return own_process.start_process(command, folder)
-    return cast("subprocess.Popen[bytes]", warm_process.fork(warm.socket()))
+    return cast("subprocess.Popen[bytes]", warm_process.fork(script[1]))
 
 
 def command(warm: Warm, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
-    """``python -m MODULE ...``, whose helper is forked where it may be."""
-    between = [warm_process.__file__, warm.socket()] if warm.serves() else []
-    return [sys.executable, *flags, *between, *arguments]
+    """Return ``python -m MODULE ...``, whose helper is forked where it may be."""
+    return [sys.executable, *flags, *warm.script(), *arguments]
 
 
 PYTHON = """#!/bin/sh
@@ -90,20 +89,14 @@ case "$1 $2" in
 *) exec {python} $flags "$@";;
 esac
 """
-MODULE = """#!/bin/sh
-exec {{python}} -P {{warm}} -m {module} "$@"
-"""
-
-
-SCRIPTS = {"pytest": "pytest", "bertsize": "pytest_bertsize"}
 
 
 def programs(warm: Warm, folder: Path) -> Path:
-    """The folder, with a ``python``, a ``pytest`` and a ``bertsize`` whose helpers are forked where they may be."""
-    between = [warm_process.__file__, warm.socket()] if warm.serves() else []
-    modules = {name: MODULE.format(module=module) for name, module in SCRIPTS.items()}
-    for name, script in {"python": PYTHON, **modules}.items():
-        path = folder / name
-        path.write_text(script.format(python=shlex.quote(sys.executable), warm=shlex.join(between)), encoding="utf-8")
-        path.chmod(0o755)
+    """Write a ``python``, a ``pytest`` and a ``bertsize``, whose helpers are forked where they may be, to the folder."""
+    python = PYTHON.format(python=shlex.quote(sys.executable), warm=shlex.join(warm.script()))
+    module = f'#!/bin/sh\nexec {shlex.quote(str(folder / "python"))} -P -m {{}} "$@"\n'
+    scripts = {"python": python, "pytest": module.format("pytest"), "bertsize": module.format("pytest_bertsize")}
+    for name, script in scripts.items():
+        (folder / name).write_text(script, encoding="utf-8")
+        (folder / name).chmod(0o755)
     return folder

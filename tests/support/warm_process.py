@@ -16,7 +16,6 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -135,29 +134,13 @@ def _measured() -> None:
 
 
 def _say_who_ended(connections: dict[int, socket.socket]) -> None:
-    for pid, status in _ended():
-        with connections.pop(pid) as connection, contextlib.suppress(OSError):
-            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-
-
-def _ended() -> Iterator[tuple[int, int]]:
     with contextlib.suppress(ChildProcessError):
-        while (found := os.waitpid(-1, os.WNOHANG))[0]:
-            yield found
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            with connections.pop(ended[0]) as connection, contextlib.suppress(OSError):
+                connection.sendall(f"{os.waitstatus_to_exitcode(ended[1])}\n".encode())
 
 
 # a run with such helpers
-
-
-@dataclass(frozen=True)
-class Forking:
-    """A plugin of pytest: ours has its helpers forked, as soon as it is there."""
-
-    path: str
-
-    def pytest_plugin_registered(self, plugin_name: str) -> None:
-        if plugin_name == "bertsize":
-            _patch(self.path)
 
 
 def _patch(path: str) -> None:
@@ -176,7 +159,12 @@ def main() -> None:
     if module == "pytest":
         import pytest
 
-        sys.exit(pytest.main(plugins=[Forking(where)]))
+        class Forking:
+            def pytest_plugin_registered(self, plugin_name: str) -> None:
+                if plugin_name == "bertsize":  # which is imported by now
+                    _patch(where)
+
+        sys.exit(pytest.main(plugins=[Forking()]))
     _patch(where)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
@@ -21,22 +21,21 @@ if TYPE_CHECKING:
 
 ODD = (-1, 0, 1, 2, 3, 5, 7, 9, 10, 12, 64, 100, 768, 1_000, 1_001, 100_001, 10**9, 10**9 + 1, 2**63)
 """Values at which something changes, and values that are refused."""
+TOO_LARGE = re.compile(r"^\w+(\.\w+)* is [\d,]+: (?=by the closed form this is)")
+"""The key that makes a model too large, which the gate names; on the page it is the one that was just moved."""
+Config: TypeAlias = Mapping[str, Any]
+Options: TypeAlias = Mapping[str, bool]
 
 
-def model_of(architecture: str, options: Mapping[str, bool] | None = None, **overrides: Any) -> Model:
+def model_of(architecture: str, options: Options | None = None, **overrides: Any) -> Model:
     named: dict[str, Any] = {"config": "config.json", "architecture": architecture, "budget": Budget()}
     return Model(**named, overrides=overrides, options=dict(options or {}))
 
 
 def derived(
-    family: str,
-    architecture: str,
-    config: Mapping[str, Any],
-    options: Mapping[str, bool] | None = None,
-    **overrides: Any,
+    family: str, architecture: str, config: Config, options: Options | None = None, **overrides: Any
 ) -> Derivation:
-    data = {"model_type": family, **config}
-    file = parse_json(json.dumps(data).encode(), "config.json")
+    file = parse_json(json.dumps({"model_type": family, **config}).encode(), "config.json")
     model = model_of(architecture, options, **overrides)
     return derive(model, file, choose(model, file, Registry()))
 
@@ -51,18 +50,10 @@ def overriding(free: Mapping[str, Size], values: Mapping[str, int]) -> dict[str,
     return found
 
 
-TOO_LARGE = re.compile(r"^\w+(\.\w+)* is [\d,]+: (?=by the closed form this is)")
-"""The key that makes a model too large, which the gate names; on the page it is the one that was just moved."""
-
-
 def by_python(
-    family: str,
-    architecture: str,
-    config: Mapping[str, Any],
-    options: Mapping[str, bool],
-    overrides: Mapping[str, Any],
+    family: str, architecture: str, config: Config, options: Options, overrides: Config
 ) -> dict[str, int] | list[tuple[str, str]]:
-    """What the gate counts; what is wrong, and what to write, where it refuses."""
+    """Return what the gate counts, or, where it refuses, what is wrong and what to write."""
     try:
         form = derived(family, architecture, config, options, **overrides).form
     except Unusable as unusable:
@@ -84,9 +75,7 @@ def fitting_values(
 ) -> dict[str, int]:
     """The sizes of another model of the class, as they are or all of its widths so many times as large."""
     scale = rng.choice((1, 1, 64, 1_000, 10**6))
-    values = {}
-    for symbol, size in found.free.items():
-        value = other.get(symbol)
-        value = start[symbol] if value is None else value
-        values[symbol] = value if size.repeats or value < 1 else value * scale
-    return values
+    known = {symbol: value for symbol, value in other.items() if value is not None}
+    values = {symbol: known.get(symbol, start[symbol]) for symbol in found.free}
+    unscaled = {symbol for symbol, size in found.free.items() if size.repeats or values[symbol] < 1}
+    return {symbol: value if symbol in unscaled else value * scale for symbol, value in values.items()}

@@ -6,48 +6,30 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FIRST = re.compile(r"(What|Of|Whether|Where|When|As|That|Which|Whose|How|In|By|With|For|To)\b")
-"""Words that no docstring starts with."""
+"""Words that no docstring starts with, but a module's."""
 AVOIDED = re.compile(
     r"\b(told|stands? (?:in(?! for)|at|on|there|above|below|behind|beside)|stood (?:in|at|there)|held to|holds? it to|of which there)\b"
 )
 """Words that have a plainer one."""
 
 
-def find_in_code(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the words of each docstring and string that the guide refuses."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = FIRST.match(ast.get_docstring(node) or "")
-            if first and not isinstance(node, ast.Module):
-                yield node.lineno, f"a docstring starts with {first[0]}"
-            for value, docstring in pairwise(node.body):
-                if isinstance(value, ast.Assign | ast.AnnAssign) and isinstance(docstring, ast.Expr):
-                    first = FIRST.match(str(getattr(docstring.value, "value", "")))
-                    if first:
-                        yield docstring.lineno, f"a docstring starts with {first[0]}"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from ((node.lineno, f'"{found[0]}"') for found in AVOIDED.finditer(node.value))
-
-
-def find_in_text(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        yield from ((number, f'"{found[0]}"') for found in AVOIDED.finditer(line))
-
-
-def main() -> int:
-    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-    places = [(path, *found) for path in sorted(ROOT.glob("pytest_bertsize/**/*.py")) for found in find_in_code(path)]
-    places += [(path, *found) for path in pages for found in find_in_text(path)]
-    for path, line, words in places:
-        sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: {words}\n")
-    return int(bool(places))
+def find_words(path: Path) -> Iterator[str]:
+    """Yield the line and the words of each text, docstring and string that the guide refuses."""
+    text = path.read_text("utf-8")
+    nodes = [*ast.walk(ast.parse(text))] if path.suffix == ".py" else [ast.Constant(text, lineno=1)]
+    for node in nodes:
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(docstring))) if node.lineno > 1 and FIRST.match(docstring):
+                yield f"{node.lineno}: a docstring starts with {docstring.split()[0]}"
+            case ast.Constant(value=str(said)):
+                for found in AVOIDED.finditer(said):
+                    yield f'{node.lineno + said.count(chr(10), 0, found.start())}: "{found[0]}"'
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    PATHS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("pytest_bertsize/**/*.py"))]
+    sys.exit("\n".join(f"{path.relative_to(ROOT)}:{each}" for path in PATHS for each in find_words(path)) or None)
