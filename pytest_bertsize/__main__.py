@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,15 +22,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its status: 0 if all passes, 1 for a finding, 2 for an invalid table or command."""
     parser = make_parser()
     given = parser.parse_args(arguments)
+    if "run" in given:
+        status: int = given.run(given)
+        return status
+    if "text" in given:
+        from pytest_bertsize.commands.console import show
+
+        return show(lambda: given.text(given))
     if given.version:
         from pytest_bertsize import __version__
 
         sys.stdout.write(f"pytest-bertsize {__version__}\n")
-    elif "run" not in given:
-        parser.print_help()
     else:
-        status: int = given.run(given)
-        return status
+        parser.print_help()
     return 0
 
 
@@ -42,10 +46,10 @@ def _run_init(given: argparse.Namespace) -> int:
 
         wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write, is_named)
         return declare(root, wish, Helper(), sys.stdout, sys.stderr)
-    from pytest_bertsize.commands.init.command import start
-
     if idle := [f"--{option}" for option in ("name", "config", "kwargs") if vars(given)[option]]:
         return _refuse(f"{idle[0]} is for one class or function: name it, as in module:function")
+    from pytest_bertsize.commands.init.command import start
+
     return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=is_named)
 
 
@@ -56,53 +60,62 @@ def _refuse(mistake: str) -> int:
 
 def _run_check(given: argparse.Namespace) -> int:
     """Check one project after the other, and return the worst status."""
-    projects = [*dict.fromkeys(given.project)]
-    if len(projects) < 2:  # noqa: PLR2004
-        return _check_project(given, projects[0] if projects else None)
-    if given.report or given.names:
+    projects = [*dict.fromkeys(given.project)] or [None]
+    is_one, found = len(projects) == 1, {}
+    if not is_one and (given.report or given.names):
         what = "--report" if given.report else "a model's name"
         return _refuse(f"{what} is for one project: run check once for each --project")
-    found = {}
     for root in projects:
-        sys.stdout.write(f"{os.path.relpath(root)}:\n")
-        sys.stdout.flush()
-        found[root] = _check_project(given, root)
-    failed = ", ".join(os.path.relpath(root) for root, status in found.items() if status)
-    sys.stdout.write(f"{len(found)} projects, {f'failed: {failed}' if failed else 'none failed'}\n")
+        if not is_one:
+            sys.stdout.write(f"{os.path.relpath(root)}:\n")
+            sys.stdout.flush()
+        with _make_helper(given, root, builds=not given.no_build) as (here, helper):
+            from pytest_bertsize.commands.check import check
+
+            asked = {"names": given.names, "base": given.base, "python": given.python, "verbosity": given.verbose}
+            found[root] = check(here, helper, given.report, strict=given.strict, **asked)
+    if not is_one:
+        failed = ", ".join(os.path.relpath(root) for root, status in found.items() if status)
+        sys.stdout.write(f"{len(found)} projects, {f'failed: {failed}' if failed else 'none failed'}\n")
     return max(found.values())
 
 
-def _check_project(given: argparse.Namespace, named: Path | None) -> int:
+def _run_accept(given: argparse.Namespace) -> int:
+    with _make_helper(given, given.project, builds=True) as (root, helper):
+        from pytest_bertsize.commands.accept import accept
+
+        assert helper
+        return accept(root, helper, given.names, given.reason, base=given.base, python=given.python)
+
+
+@contextlib.contextmanager
+def _make_helper(
+    given: argparse.Namespace, named: Path | None, *, builds: bool
+) -> Iterator[tuple[Path, Helper | None]]:
+    """Yield the project's folder and the process that builds, which starts before the gate is imported."""
     from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
     keep_to_oneself()  # a factory could otherwise find the later questions here, and the place of the answers
-    memory = None if given.no_build or given.no_cache else _find_memory(named or Path.cwd(), given.cache)
-    helper = None if given.no_build else _make_helper(named or Path.cwd(), given.python, memory)
+    helper = None
+    if builds:
+        from pytest_bertsize.builder.helper import Helper
+        from pytest_bertsize.table.interpreter import may_be_named
+
+        folder = named or Path.cwd()
+        helper = Helper(memory=_find_memory(folder, given))
+        has_builds = helper.memory and helper.memory.has_entries()
+        if given.python is None and not has_builds and not may_be_named(folder / "pyproject.toml"):
+            helper.start()  # it imports torch meanwhile
     try:
         with collector_paused():
-            from pytest_bertsize.commands.check import check
+            import pytest_bertsize.commands.check  # noqa: F401
         root = named or _find_project()
-        if helper and memory:
-            helper.memory = _find_memory(root, given.cache)
-        asked = {"names": given.names, "base": given.base, "python": given.python, "verbosity": given.verbose}
-        return check(root, helper, given.report, strict=given.strict, **asked)
+        if helper and helper.memory:
+            helper.memory = _find_memory(root, given)
+        yield root, helper
     finally:
         if helper:
             helper.stop()
-
-
-def _run_accept(given: argparse.Namespace) -> int:
-    from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
-
-    keep_to_oneself()
-    helper = _make_helper(given.project or Path.cwd(), given.python)
-    try:
-        with collector_paused():
-            from pytest_bertsize.commands.accept import accept
-        root = given.project or _find_project()
-        return accept(root, helper, given.names, given.reason, base=given.base, python=given.python)
-    finally:
-        helper.stop()
 
 
 def _find_project() -> Path:
@@ -111,65 +124,52 @@ def _find_project() -> Path:
     return find_table(Path.cwd()).parent
 
 
-def _find_memory(root: Path, folder: str | None) -> Memory | None:
-    """Return the store of earlier builds, in ``folder`` or ``.pytest_cache``; ``None`` in CI without ``folder``."""
+def _find_memory(root: Path, given: argparse.Namespace) -> Memory | None:
+    """Return the store of earlier builds, by default in ``.pytest_cache``, but in CI only where ``--cache`` says."""
     from pytest_bertsize.builder.memory import FOLDER, Memory
     from pytest_bertsize.reports.ci import sign_of_ci
 
-    is_kept = folder or not sign_of_ci()
-    return Memory(Path(folder) if folder else root / ".pytest_cache" / FOLDER) if is_kept else None
+    folder = getattr(given, "cache", None)
+    if "cache" not in given or given.no_cache or (sign_of_ci() and not folder):
+        return None
+    return Memory(Path(folder) if folder else root / ".pytest_cache" / FOLDER)
 
 
-def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -> Helper:
-    from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.table.interpreter import may_be_named
-
-    helper = Helper(memory=memory)
-    if python is None and not (memory and memory.has_entries()) and not may_be_named(root / "pyproject.toml"):
-        helper.start()  # it imports torch while the gate itself is imported here
-    return helper
-
-
-def _run_explain(given: argparse.Namespace) -> int:
+def _write_explain(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.explain.command import explain, write_what_if
 
+    named = _read_name(given.config, given)
     if given.page is not None:
-        return _show(lambda: write_what_if(_read_name(given.config, given), given.page))
-    asked = {"names": given.names, "tensors": given.tensors}
-    return _show(lambda: explain(_read_name(given.config, given), given.format, **asked))
+        return write_what_if(named, given.page)
+    return explain(named, given.format, names=given.names, tensors=given.tensors)
 
 
-def _run_diff(given: argparse.Namespace) -> int:
+def _write_diff(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.diff import diff
 
-    return _show(lambda: diff(_read_name(given.a, given), _read_name(given.b, given), given.format))
+    return diff(_read_name(given.a, given), _read_name(given.b, given), given.format)
 
 
-def _run_fit(given: argparse.Namespace) -> int:
+def _write_fit(given: argparse.Namespace) -> str:
     from pytest_bertsize.closed_forms.shapes import Wish
     from pytest_bertsize.commands.fit import fit
 
     wish = Wish(frozenset(given.keep), given.multiple, given.head_width, given.seq_len)
-    return _show(lambda: fit(_read_name(given.config, given), given.total, given.flops, wish, given.format))
+    return fit(_read_name(given.config, given), given.total, given.flops, wish, given.format)
 
 
-def _run_log(given: argparse.Namespace) -> int:
+def _write_log(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.log import write_log
 
     root = given.project or _find_project()
-    return _show(lambda: write_log(root, given.name, given.commits, by_tag=given.tags, form=given.format))
-
-
-def _show(make_text: Callable[[], str]) -> int:
-    from pytest_bertsize.commands.console import show
-
-    return show(make_text)
+    return write_log(root, given.name, given.commits, by_tag=given.tags, form=given.format)
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
     from pytest_bertsize.commands.named_model import Named
 
-    return Named(config, given.architecture, given.family, dict(given.option), dict(given.keys))
+    options = {name: value == "true" for name, value in given.option}
+    return Named(config, given.architecture, given.family, options, dict(given.keys))
 
 
 # the command line
@@ -193,24 +193,19 @@ def _read_arguments(written: str) -> dict[str, Any]:
     raise argparse.ArgumentTypeError(f"{written!r} is not a JSON object: write '{{\"labels\": 9}}', for example")
 
 
-def _read_option(written: str) -> tuple[str, bool]:
-    name, _, value = written.partition("=")
-    if name.isidentifier() and value in {"true", "false"}:
-        return name, value == "true"
-    raise argparse.ArgumentTypeError(f"{written!r} is not NAME=BOOL: write add_pooling_layer=false, for example")
+def _read_pair(pattern: str, usage: str, example: str) -> Callable[[str], tuple[str, str]]:
+    def read(written: str) -> tuple[str, str]:
+        if found := re.fullmatch(pattern, written):
+            return found[1], found[2]
+        raise argparse.ArgumentTypeError(f"{written!r} is not {usage}: write {example}, for example")
 
-
-def _read_renamed_key(written: str) -> tuple[str, str]:
-    name, _, key = written.partition("=")
-    if name and key.isidentifier():
-        return name, key
-    raise argparse.ArgumentTypeError(f"{written!r} is not NAME=KEY: write num_blks=num_hidden_layers, for example")
+    return read
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that names the option or command that was probably meant."""
+    """A parser whose commands themselves refuse unknown arguments."""
 
-    def parse_known_args(self, *given: Any, **named: Any) -> Any:  # of a command as well, which knows its options
+    def parse_known_args(self, *given: Any, **named: Any) -> Any:
         parsed, unknown = super().parse_known_args(*given, **named)
         if unknown and getattr(parsed, "factory", "") in {"python", "python3", "bash"}:
             self.error(f"put the command in quotes: '{parsed.factory} {' '.join(unknown)}'")
@@ -218,23 +213,16 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, unknown
 
-    def error(self, message: str) -> NoReturn:
-        from pytest_bertsize.wording import nearest_to
-
-        word = re.match(r"unrecognized arguments: (\S+)|.*: invalid choice: '(\S+)'", message)
-        known = COMMANDS if word and word[2] else self._option_string_actions
-        meant = word and nearest_to(word[1] or word[2], known, cutoff=0.7)
-        super().error(f"{message}; did you mean {meant!r}?" if meant else message)
-
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
     "name": {"type": _read_test_id},
     "names": {"type": _read_test_id},
-    "--option": {"type": _read_option},
-    "--keys": {"type": _read_renamed_key},
+    "--option": {"type": _read_pair(r"([^\W\d]\w*)=(true|false)", "NAME=BOOL", "add_pooling_layer=false")},
+    "--keys": {"type": _read_pair(r"([^=]+)=([^\W\d]\w*)", "NAME=KEY", "num_blks=num_hidden_layers")},
     "--kwargs": {"type": _read_arguments, "default": {}},
     "--name": {"default": ""},
+    "--names": {"choices": ("transformers", "bert4keras", "tensorflow")},
     "--config": {"default": ""},
     "--format": {"choices": ("text", "md", "json"), "default": "text"},
     "--seq-len": {"type": int, "default": 128},
@@ -244,15 +232,16 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "-v/--verbose": {"action": "count", "default": 0},
 }
 """Settings for ``add_argument`` that do not follow from an argument's usage."""
-COMMANDS = {
-    "init": _run_init,
-    "check": _run_check,
-    "accept": _run_accept,
-    "explain": _run_explain,
-    "diff": _run_diff,
-    "fit": _run_fit,
-    "log": _run_log,
+COMMANDS: Mapping[str, Mapping[str, Callable[[argparse.Namespace], Any]]] = {
+    "init": {"run": _run_init},
+    "check": {"run": _run_check},
+    "accept": {"run": _run_accept},
+    "explain": {"text": _write_explain},
+    "diff": {"text": _write_diff},
+    "fit": {"text": _write_fit},
+    "log": {"text": _write_log},
 }
+"""The function of each command: it runs the command and returns its status, or writes the text to show."""
 _PROJECT = "--project FOLDER  the folder of pyproject.toml (default: the nearest with models, from here upwards)"
 _MODEL = """\
 --architecture NAME  the class (default: the only one that the file names)
@@ -292,7 +281,7 @@ explain  show the closed form of a config: component, formula, numbers, paramete
   config CONFIG  a config: FILE or its folder, FILE#key.path, REV:FILE for the file at a git revision, or module:NAME;
       or a declared model: NAME, pyproject.toml::NAME or REV:NAME
   {_MODEL}
-  --names VOCABULARY  name the lines as transformers, bert4keras or tensorflow does
+  --names VOCABULARY  the library whose names the lines have
   --tensors  show tensors and their shapes
   --page PATH  write a page (.html) with a slider for every size, in place of the text
 diff  show the differences between two configs, by component and by key
@@ -351,7 +340,7 @@ def make_parser() -> argparse.ArgumentParser:
             _add_argument(command, usage, text)
         else:
             command = commands.add_parser(usage, allow_abbrev=False, help=text)
-            command.set_defaults(run=COMMANDS[usage])
+            command.set_defaults(**COMMANDS[usage])
     return parser
 
 

@@ -1,4 +1,1 @@
-"""The commands of ``bertsize``: each command is a module or a folder, and works without pytest.
-
-In: arguments. Out: lines and an exit status.
-"""
+"""The commands of ``bertsize``: each is a module or a folder, works without pytest, and returns an exit status."""

@@ -34,10 +34,8 @@ def accept(  # noqa: PLR0913  (the options of the command)
 ) -> int:
     """Build the models; write limits, reasons and the lock; report the changes.
 
-    :param names: names of the models to accept; if there are none, all models are accepted.
+    :param names: the models to accept; all, if there are none.
     :param base: a revision: budgets that are looser than there get the reason too; ``None`` for the last commit.
-    :param reason: the text to write into the tables of models whose budgets are raised.
-    :returns: the exit status: :data:`FOUND` if a model that was to be accepted still fails.
     """
     try:
         refuse_ci("bertsize accept")

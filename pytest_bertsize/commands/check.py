@@ -18,7 +18,7 @@ from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base, report_model
 from pytest_bertsize.reports.outcome import Outcome, name_unchecked, summarize_run
-from pytest_bertsize.reports.terminal import draw_failure, draw_model, take_common
+from pytest_bertsize.reports.terminal import draw_failure, take_common
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, find_declared, load
 
@@ -50,15 +50,12 @@ def check(  # noqa: PLR0913  (the options of the command)
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
-    """Check the declared models, print the findings, write the reports.
+    """Check the declared models, print the findings, write the reports, and return the exit status.
 
-    :param root: the folder of the pyproject.toml.
     :param helper: the process that builds; it is stopped at the end. With ``None``, nothing is built.
-    :param names: names of the models to check; if there are none, all models are checked.
+    :param names: the models to check; all, if there are none.
     :param base: the revision to compare with; ``None`` for the base of the pull or merge request that CI runs for.
-    :param python: the interpreter to build with; ``None`` for the one that the table names.
     :param strict: without a build, fail a model that nothing counts, and a factory's model that only its lock counts.
-    :returns: the exit status.
     """
     try:
         project = read_declared("bertsize check", root, names, helper, base=base, python=python)
@@ -73,7 +70,7 @@ def check(  # noqa: PLR0913  (the options of the command)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)
     models = review_all(project.make_gate(helper, mode, lock), helper, project.names)
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
-    files.finish(models, outcome.versions)
+    files.write(models, outcome.versions, is_final=True)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
     return EXIT[outcome.status]
 
@@ -82,8 +79,7 @@ class Declared(NamedTuple):
     """A project as a command reads it before anything is built."""
 
     settings: Settings
-    names: list[str]
-    """The names of the models that the command is for."""
+    names: list[str]  # the names of the models that the command is for
     about: AskedAbout
     registry: Registry
     base: Baseline | None
@@ -98,11 +94,7 @@ class Declared(NamedTuple):
 def read_declared(
     command: str, root: Path, names: Sequence[str], helper: Helper | None, *, base: str | None, python: str | None
 ) -> Declared:
-    """Read the table and the base.
-
-    :param command: the command's name in messages: ``"bertsize check"``.
-    :raises SettingsError: for a mistake in the table or an option, and for a name that is not declared.
-    """
+    """Read the table and the base for a ``command`` such as ``bertsize check``; raise SettingsError for a mistake."""
     settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
     for name in names:
         find_declared(name, settings, command, f"{command} NAME")
@@ -127,17 +119,14 @@ def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[
 
 
 def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
-    """Print the failures, the summary and, if the style is verbose, the tables of models that passed."""
+    """Print the failures and the summary."""
     common, failed = take_common([model for model in outcome.checked if model.verdict == "failed"], style)
     if common:
         say(f"{common}\n", out)
     for model in failed:
         if model.components or model.own_findings:
             say(f"{draw_failure(model, style)}\n", out)
-    for model in outcome.checked:
-        if model.verdict == "passed" and style.verbosity > 0:
-            say(f"{draw_model(model, style)}\n", out)
-    lines = [*summarize_run(outcome, style, tables=False, accepting=False), *name_unchecked(outcome)]
+    lines = [*summarize_run(outcome, style, accepting=False), *name_unchecked(outcome)]
     for line in lines:
         if line.colour != "red":
             say(f"\x1b[33m{line.text}\x1b[0m" if style.colour and line.colour else line.text, out)

@@ -33,10 +33,7 @@ def say(text: str, out: TextIO) -> None:
 
 
 def show(make_text: Callable[[], str]) -> int:
-    """Print a text, or the mistakes that prevent it: the errors, then the warnings.
-
-    :returns: the exit status.
-    """
+    """Print a text, or the mistakes that prevent it: the errors, then the warnings."""
     try:
         text = make_text()
     except Unusable as unusable:

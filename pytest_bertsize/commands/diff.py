@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.attribution import attribute, came_and_went
+from pytest_bertsize.closed_forms.flops import count_flops
 from pytest_bertsize.commands.console import read_style
-from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
+from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
 from pytest_bertsize.commands.named_model import Explained, Named, explain_model
 from pytest_bertsize.dtypes import bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.reports import markdown
-from pytest_bertsize.reports.drawing import fit, usable
+from pytest_bertsize.reports.drawing import Line, draw_table
 from pytest_bertsize.reports.sentences import NOTHING, describe_change
 from pytest_bertsize.wording import exact, signed
 
-SEQ_LEN = 128
-"""The number of tokens for which FLOPs are counted."""
-DTYPE = "float32"
-"""The dtype in which the bytes of both models are counted; the dtypes in their configs are ignored."""
+SEQ_LEN = 128  # the number of tokens for which FLOPs are counted
+DTYPE = "float32"  # the dtype in which the bytes of both models are counted; the dtypes in their configs are ignored
 MEASURES = f"bytes as {DTYPE}, FLOPs of a text of {SEQ_LEN} tokens"
 COLUMNS = ("component", "A", "B", "change")
+NAME = 24  # the width to which a narrow terminal shortens names
 
 
 class Row(NamedTuple):
@@ -45,11 +44,7 @@ class Row(NamedTuple):
 
 
 def diff(first: Named, second: Named, form: str = "text") -> str:
-    """Write the changes from the first model to the second.
-
-    :param form: ``text``, ``md`` or ``json``.
-    :raises Unusable: with the mistakes in both configs.
-    """
+    """Write the changes from the first model to the second; raise Unusable with the mistakes in both configs."""
     models: list[Explained] = []
     mistakes: dict[Finding, None] = {}
     for each in (first, second):
@@ -59,23 +54,22 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
             mistakes |= dict.fromkeys(unusable.findings)
     if mistakes:
         raise Unusable(*mistakes)
-    before, after = models
-    names = parents_first(dict.fromkeys((*before.form.components, *after.form.components)))
-    rows = [Row(name, *(each.form.components.get(name, 0) for each in models)) for name in names]
-    rows.append(Row(TOTAL, before.form.total, after.form.total))
-    measured = [_measure(each) for each in models]
-    measures = [Row(name, *(each[name.lower()] for each in measured)) for name in ("bytes", "FLOPs")]
-    changes = _explain_changes(before, after)
+    before, after = (each.form for each in models)
+    names = parents_first(dict.fromkeys((*before.components, *after.components)))
+    rows = [Row(name, before.components.get(name, 0), after.components.get(name, 0)) for name in names]
+    rows.append(Row(TOTAL, before.total, after.total))
+    measured = [(bytes_of(each.total, DTYPE), count_flops(each, SEQ_LEN)) for each in (before, after)]
+    measures = [Row(name, *values) for name, *values in zip(("bytes", "FLOPs"), *measured, strict=True)]
+    changes = _explain_changes(*models)
     if form == "json":
+        facts = zip(models, measured, strict=True)
+        listed = [{"name": row.name, "parameters": [row.before, row.after], "changes": [0, row.change]} for row in rows]
         return write_json(
             {
-                "models": [{**list_facts(each), **_measure(each)} for each in models],
+                "models": [{**list_facts(each), "bytes": size, "flops": cost} for each, (size, cost) in facts],
                 "dtype": DTYPE,
                 "seq_len": SEQ_LEN,
-                "components": [
-                    {"name": row.name, "parameters": [row.before, row.after], "changes": [0, row.change]}
-                    for row in rows
-                ],
+                "components": listed,
                 "explanations": [changes],
             }
         )
@@ -84,20 +78,16 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
         sources = "  \n".join(f"{name}: {write_source(each)}" for name, each in zip("AB", models, strict=True))
         notes = "\n".join(f"- {markdown.text(line)}" for line in changes)
         return f"{table}\n\n{notes}\n\n{MEASURES}.  \n{sources}"
-    cells = [row.write_cells("=") for row in (*rows, *measures)]
-    room = usable(read_style(sys.stdout)) - sum(max(map(len, column)) + 2 for column in zip(*cells, strict=True))
-    fitted = []
-    for row, numbers in zip((*rows, *measures), cells, strict=True):
+    lines = []
+    for row in (*rows, *measures):
         colour = "" if row in measures else "dim" if not row.change else "bold" if "." not in row.name else ""
         name = f"{'  ' * row.name.count('.')}{row.name.rpartition('.')[2]}"
-        fitted.append((colour, (fit(name, room), *numbers)))
-    drawn = make_table(COLUMNS, fitted, left=1, sections={len(rows) - 1, len(rows)})
-    return draw_document({"A  ": before, "B  ": after}, drawn, changes, lines=[f"({MEASURES})"])
-
-
-def _measure(model: Explained) -> dict[str, Any]:
-    """Return a model's bytes and FLOPs; ``None`` for a value that its closed form does not give."""
-    return {"bytes": bytes_of(model.form.total, DTYPE), "flops": flops.count_flops(model.form, SEQ_LEN)}
+        lines.append(
+            Line(dict(zip(COLUMNS, (name, *row.write_cells("=")), strict=True)), dict.fromkeys(COLUMNS, colour))
+        )
+    apart, style = {len(rows) - 1, len(rows)}, read_style(sys.stdout)
+    drawn = draw_table(lines, COLUMNS[:1], style, names={COLUMNS[0]: NAME}, apart=apart)
+    return draw_document(dict(zip(("A  ", "B  "), models, strict=True)), drawn, changes, [f"({MEASURES})"])
 
 
 def _explain_changes(before: Explained, after: Explained) -> list[str]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize import quantity
-from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.closed_forms.flops import count_flops
 from pytest_bertsize.closed_forms.shapes import OF_ADAPTER, find_shapes, list_of_adapter
 from pytest_bertsize.closed_forms.what_if import Variants, is_allowed
-from pytest_bertsize.commands.console import refuse
-from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
+from pytest_bertsize.commands.console import read_style, refuse
+from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
 from pytest_bertsize.commands.named_model import Explained, Named, explain_model
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import markdown
+from pytest_bertsize.reports.drawing import Line, draw_table
 from pytest_bertsize.review.limits import Measurable, measure_limits
 from pytest_bertsize.table.limits import FLOPS, Flops, Growth, Limit
 from pytest_bertsize.table.toml import inline
@@ -25,21 +27,17 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.shapes import Wish
 
-MOST = 10
-"""The most shapes in the output."""
+MOST = 10  # the most shapes in the output
 
 
 class Row(NamedTuple):
     """The model's present shape, or a proposed one, with the fields of the JSON."""
 
-    overrides: dict[str, Any]
-    """The overrides to paste into the table, in addition to its own."""
-    sizes: Mapping[str, Any]
-    """The values of the sizes that the search varies, by key."""
+    overrides: dict[str, Any]  # the overrides to paste into the table, in addition to its own
+    sizes: Mapping[str, Any]  # the values of the sizes that the search varies, by key
     parameters: int
     flops: int | None
-    adapter: dict[str, Any]
-    """The keys of the adapter whose values differ from today's."""
+    adapter: dict[str, Any]  # the keys of the adapter whose values differ from today's
     limited: dict[str, int]
     """The parameters under each limit on the adapter, by component: ``trainable``, or one inside the adapter."""
 
@@ -48,14 +46,13 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
     """Write the shapes of one model within a budget, the nearest to today's first.
 
     :param total: the most parameters, as in ``110M``; without ``total`` and ``most_flops`` the model's budget applies.
-    :param most_flops: the most FLOPs of a forward pass.
-    :param form: ``text``, ``md`` or ``json``.
     :raises Unusable: if the command line names a size that the model lacks, or no shape is within the limits.
     """
     chosen = explain_model(named)
     limits, variants = _read_limits(chosen, total, most_flops, wish.seq_len), Variants(chosen.derivation)
     _check_wish(wish, variants)
-    config = {**chosen.config.data, **chosen.model.overrides}
+    model, adapter = chosen.model, chosen.derivation.adapter
+    config = {**chosen.config.data, **model.overrides}
 
     def measure(limit: Limit, form: ClosedForm) -> int:
         if limit.measure is None:
@@ -63,16 +60,15 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
         return measure_limits([limit], Measurable(form, form, config))[0].actual
 
     found = find_shapes(chosen.derivation, limits, wish, most=MOST, measure=measure)
-    within = " and ".join(
-        f"{each.component} {each}{f' of {each.measure}' if isinstance(each.measure, Flops) else ''}" for each in limits
-    )
+    of_pass = (f" of {each.measure}" if isinstance(each.measure, Flops) else "" for each in limits)
+    within = " and ".join(f"{each.component} {each}{said}" for each, said in zip(limits, of_pass, strict=True))
     if not found.varied:
         fix = variants.why_unsure or ("keep fewer keys" if wish.keep else "name a model that has a width or layers")
         raise refuse(f"{chosen.form.architecture.name} has no size that may change", fix)
     if not found.shapes and not all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits):
         fewer = " or fewer --keep" if wish.keep else ""
         raise refuse(f"no shape of the search is within {within}", f"write a larger limit{fewer}")
-    adapter, limited = chosen.derivation.adapter, list_of_adapter(chosen.derivation, limits)
+    limited = list_of_adapter(chosen.derivation, limits)
     now = {key: getattr(adapter, key) if key in OF_ADAPTER else variants.now(key) for key in found.varied}
 
     def make_row(changes: Mapping[str, Any], form: ClosedForm, cost: int | None) -> Row:
@@ -81,24 +77,34 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
         counts = {each: form.count_of(each) for each in limited}
         return Row(overrides, {**now, **changes}, form.total, cost, others, counts)
 
-    rows = [make_row({}, chosen.form, flops.count_flops(chosen.form, found.seq_len))]
-    rows += [make_row(each.changes, each.form, each.flops) for each in found.shapes]
+    today = make_row({}, chosen.form, count_flops(chosen.form, found.seq_len))
+    shapes = [make_row(each.changes, each.form, each.flops) for each in found.shapes]
     if form == "json":
         listed = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in limits]
-        today, *shapes = (row._asdict() for row in rows)
-        searched = {"limits": listed, "seq_len": found.seq_len, "today": today, "shapes": shapes}
-        return write_json({**list_facts(chosen), **searched})
+        rows = {"today": today._asdict(), "shapes": [row._asdict() for row in shapes]}
+        return write_json({**list_facts(chosen), "limits": listed, "seq_len": found.seq_len, **rows})
     notes = [f"shapes within {within}; the nearest to today's comes first"]
-    notes = [*(notes if rows[1:] else ["the search finds no other shape"]), *_list_notes(chosen, variants, rows)]
-    cells, pastes = _list_columns(variants, found.seq_len, rows), [_write_paste(chosen, row) for row in rows[1:]]
+    notes = notes if shapes else ["the search finds no other shape"]
+    notes.append(f"varied: {', '.join(today.sizes)}")
+    notes += [f"not varied: {variants.why_unsure}"] if variants.why_unsure else []
+    notes += [variants.kept_numbers] if variants.kept_numbers else []
+    notes += [f"no shape has more parameters than today's, {exact(today.parameters)}"] if today.limited else []
+    is_adapter = any(row.adapter for row in shapes)
+    if is_adapter and model.adapter_file:
+        notes.append(f"to paste into {printable(model.adapter_file)}")
+    elif shapes and not is_adapter and model.has_config_of_build:
+        notes.append(f"to write into the config that {printable(model.factory or '')} makes")
+    cells = _list_columns(variants, found.seq_len, [today, *shapes])
+    pastes = [_write_paste(chosen, row) for row in shapes]
     if form == "md":
         cells["to paste"] = ["", *(f"`{each}`" for each in pastes)]
         lines = [f"| {' | '.join(cells)} |", f"|{' --: |' * (len(cells) - 1)} :-- |"]
         lines += [f"| {' | '.join(row)} |" for row in zip(*cells.values(), strict=True)]
         return "\n".join([*lines, "", *(f"- {markdown.text(each)}" for each in notes), "", write_source(chosen)])
-    drawn = [("" if place else "dim", row) for place, row in enumerate(zip(*cells.values(), strict=True))]
+    drawn = [Line(dict(zip(cells, row, strict=True))) for row in zip(*cells.values(), strict=True)]
+    drawn[0] = Line(drawn[0].cells, dict.fromkeys(cells, "dim"))
     lines = [f"{number:>2}  {paste}" for number, paste in enumerate(pastes, 1)]
-    return draw_document({"": chosen}, make_table([*cells], drawn), notes, lines=lines)
+    return draw_document({"": chosen}, draw_table(drawn, (), read_style(sys.stdout)), notes, lines)
 
 
 def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, seq_len: int) -> list[Limit]:
@@ -118,8 +124,7 @@ def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, s
 
 
 def _check_wish(wish: Wish, variants: Variants) -> None:
-    keys = [*variants.sizes, *(OF_ADAPTER if variants.derivation.adapter else ())]
-    wrong = {}
+    keys, wrong = [*variants.sizes, *(OF_ADAPTER if variants.derivation.adapter else ())], {}
     for key in sorted(wish.keep.difference(keys)):
         known = f"its sizes are {', '.join(keys)}"
         wrong[f"--keep {shown(key)} is not a size of this model"] = did_you_mean(key, keys, known)
@@ -152,21 +157,6 @@ def _write_paste(chosen: Explained, row: Row) -> str:
     if row.adapter or model.has_config_of_build:
         return json.dumps(row.adapter or row.overrides)[1:-1]
     return f"overrides = {inline(row.overrides)}"
-
-
-def _list_notes(chosen: Explained, variants: Variants, rows: Sequence[Row]) -> list[str]:
-    (today, *shapes), model = rows, chosen.model
-    notes = [f"varied: {', '.join(today.sizes)}"]
-    notes += [f"not varied: {variants.why_unsure}"] if variants.why_unsure else []
-    notes += [variants.kept_numbers] if variants.kept_numbers else []
-    if today.limited:
-        notes.append(f"no shape has more parameters than today's, {exact(today.parameters)}")
-    is_adapter = any(row.adapter for row in shapes)
-    if is_adapter and (file := model.adapter_file):
-        notes.append(f"to paste into {printable(file)}")
-    elif shapes and not is_adapter and model.has_config_of_build:
-        notes.append(f"to write into the config that {printable(model.factory or '')} makes")
-    return notes
 
 
 def _list_columns(variants: Variants, seq_len: int, rows: Sequence[Row]) -> dict[str, list[str]]:

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.commands.documents import list_versions, write_json
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.reports.drawing import draw, hanging, usable
+from pytest_bertsize.reports.drawing import draw_cut, draw_marked
 from pytest_bertsize.reports.from_review import report_change
 from pytest_bertsize.reports.markdown import code, table, text
 from pytest_bertsize.reports.report import to_plain
@@ -23,15 +21,12 @@ from pytest_bertsize.table.settings import SettingsError, load
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, exact, listed, plural, printable, shown, signed
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pytest_bertsize.base.history import History, Row
     from pytest_bertsize.reports.drawing import Style
 
 MOST_ROWS = 100
 """The most rows of a model in the terminal, which shows the latest ones; JSON and Markdown have all rows."""
-LABEL = 24
-"""The most characters of a commit's or tag's name."""
+LABEL = 24  # the most characters of a commit's or tag's name
 DAY = len("2026-11-22")
 INDENT = "  "
 COLUMNS = ("commit", "date", "subject", "cause", "parameters", "change")
@@ -41,12 +36,8 @@ UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/che
 def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = "text") -> str:
     """Write the rows of each model; a commit in which the model could not be counted has a row as well.
 
-    :param root: the folder of the pyproject.toml.
     :param name: a model, by any name that it had; ``""`` for all.
     :param commits: the range, as in ``v1..HEAD``; ``""`` for all commits up to the current one.
-    :param form: ``text``, ``md`` or ``json``.
-    :raises SettingsError: for a mistake in the table, or in the name.
-    :raises NoRevision: for unknown commits.
     """
     settings = load(root / "pyproject.toml")
     if DOTS in name and not commits and name not in settings.models:  # a range alone is allowed
@@ -58,10 +49,14 @@ def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = 
         names = [known for each in history.models for known in each.names]
         fix = did_you_mean(name, names, f"they declare {listed(names, MOST_NAMED) if names else 'none'}")
         raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
+    notes = _list_notes(history, models)
     if form == "text":
-        return _draw_text(history, models, read_style(sys.stdout))
+        style = read_style(sys.stdout)
+        parts = ["\n".join(_draw_model(model, style)) for model in models]
+        said = "\n".join(draw_marked("- ", each, style, "dim") for each in notes)
+        return "\n\n".join([*parts, said] if said else parts)
     write = _write_json if form == "json" else _write_markdown
-    return write(history, models, list_versions(release))
+    return write(history, models, notes, list_versions(release))
 
 
 # sentences of every form
@@ -108,33 +103,25 @@ def _show_numbers(row: Row, same: str = "0") -> tuple[str, str]:
 # text: the oldest first, so that the last line is the latest
 
 
-def _draw_text(history: History, models: Sequence[ModelHistory], style: Style) -> str:
-    parts = [draw(style, *_draw_model(model, style)) for model in models]
-    notes = [draw(style, hanging("- ", "dim", each, style)) for each in _list_notes(history, models)]
-    return "\n\n".join([*parts, "\n".join(notes)] if notes else parts)
-
-
-def _draw_model(model: ModelHistory, style: Style) -> Iterator[RenderableType]:
-    yield Text(_write_headline(model), style="bold")
+def _draw_model(model: ModelHistory, style: Style) -> Iterator[str]:
+    yield draw_marked("", _write_headline(model), style, "bold")
     rows = model.rows[-MOST_ROWS:]
     if hidden := len(model.rows) - len(rows):
         earlier = plural(hidden, "earlier row")
-        yield Text(f"{INDENT}({earlier} not shown: --format json or md, or a range, shows them)", style="dim")
+        yield draw_marked(INDENT, f"({earlier} not shown: --format json or md, or a range, shows them)", style)
     cells = [(printable(row.commit.label, LABEL), *_show_numbers(row, same="=")) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, (label, total, moved) in zip(rows, cells, strict=True):
         head = f"{label:<{widths[0]}}  {row.commit.date[:DAY]:{DAY}}  {total:>{widths[1]}}  {moved:>{widths[2]}}"
-        line = Text.assemble(INDENT, head, (f"{INDENT}{printable(row.commit.subject)}", "dim"))
-        line.truncate(usable(style), overflow="ellipsis")
-        yield line
+        yield draw_cut(f"{INDENT}{head}{INDENT}{printable(row.commit.subject)}", style)
         causes = (*map(describe_change, row.moved), *_list_sentences(row))
-        yield from (hanging(INDENT * 2, "", each, style) for each in causes)
+        yield from (draw_marked(INDENT * 2, each, style) for each in causes)
 
 
 # Markdown and JSON, with every row
 
 
-def _write_markdown(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
+def _write_markdown(_: History, models: Sequence[ModelHistory], notes: list[str], versions: dict[str, str]) -> str:
     sections = []
     for model in models:
         cells = []
@@ -144,39 +131,22 @@ def _write_markdown(history: History, models: Sequence[ModelHistory], versions: 
             cells.append((code(commit.label), commit.date[:DAY], text(commit.subject), causes, *_show_numbers(row)))
         sections.append(f"**{text(_write_headline(model))}**\n\n{table(COLUMNS, cells, left=4)}")
     tools = ", ".join(f"{name.replace('_', '-')} {text(each)}" for name, each in versions.items())
-    return "\n\n".join([*sections, *(f"- {text(each)}" for each in _list_notes(history, models)), tools])
+    return "\n\n".join([*sections, *(f"- {text(each)}" for each in notes), tools])
 
 
-def _write_json(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
+def _write_json(history: History, models: Sequence[ModelHistory], notes: list[str], versions: dict[str, str]) -> str:
+    def report(row: Row) -> dict[str, Any]:
+        commit = {name: getattr(row.commit, name) for name in ("tags", "parents", "date", "subject")}
+        counted = {"total": row.total, "by": row.by or None, "change": row.change, "since": row.since or None}
+        keys = [to_plain(report_change(each)) for each in row.moved]
+        said = {"method": row.method, "said": _list_sentences(row)}
+        return {"commit": row.commit.name, **commit, **counted, "keys": keys, **said}
+
     span = history.span
-    return write_json(
-        {
-            "range": {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut},
-            "commits_read": history.commits_read,
-            "models": [
-                {
-                    "name": each.name,
-                    "names": [*each.names],
-                    "declared": not each.is_left,
-                    "rows": [*map(_report, each.rows)],
-                }
-                for each in models
-            ],
-            "notes": _list_notes(history, models),
-            "versions": versions,
-        }
-    )
-
-
-def _report(row: Row) -> dict[str, Any]:
-    commit = {name: getattr(row.commit, name) for name in ("tags", "parents", "date", "subject")}
-    counted = {"total": row.total, "by": row.by or None, "change": row.change, "since": row.since or None}
-    keys = [to_plain(report_change(each)) for each in row.moved]
-    return {
-        "commit": row.commit.name,
-        **commit,
-        **counted,
-        "keys": keys,
-        "method": row.method,
-        "said": _list_sentences(row),
-    }
+    listed = [
+        {"name": each.name, "names": [*each.names], "declared": not each.is_left, "rows": [*map(report, each.rows)]}
+        for each in models
+    ]
+    asked = {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut}
+    read = {"range": asked, "commits_read": history.commits_read}
+    return write_json({**read, "models": listed, "notes": notes, "versions": versions})

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
 """Names that are always taken for a revision: if there is no such revision, an error says so."""
-DECLARED = "::"
-"""The separator between a pyproject.toml and the name of a model that it declares."""
+DECLARED = "::"  # between a pyproject.toml and the name of a model that it declares
 
 
 class Named(NamedTuple):
@@ -53,21 +52,16 @@ class Named(NamedTuple):
     hub; ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``."""
     architecture: str | None = None
     family: str | None = None
-    options: Mapping[str, bool] = {}
-    """Constructor arguments."""
-    keys: Mapping[str, str] = {}
-    """The family's keys by the names that the file has in their place."""
+    options: Mapping[str, bool] = {}  # constructor arguments
+    keys: Mapping[str, str] = {}  # the family's keys by the names that the file has in their place
 
 
 class Explained(Struct, frozen=True):
     """A config and its closed form."""
 
-    model: Model
-    """The model that the table or the command line declares."""
+    model: Model  # the model that the table or the command line declares
     config: ModelConfig
     derivation: Derivation
-    settings: Settings | None = None
-    """Today's pyproject.toml that declares the model; ``None`` if only one at a revision does, or none."""
 
     @property
     def form(self) -> ClosedForm:
@@ -107,11 +101,7 @@ def closed_form(
 
 
 def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
-    """Read the config and derive the closed form, by the same steps as a check.
-
-    :param in_words: a function that rewrites a fix: in place of a key of the table, it names an option or an argument.
-    :raises Unusable: with fixes that ``in_words`` rewrote or, for a declared model, with fixes for its table.
-    """
+    """Read the config and derive the closed form, as a check does; ``in_words`` rewrites fixes for the command line."""
     revision, inside = _split_revision(named.config)
     if declared := _explain_at_commit(revision, inside) if revision else _explain_declared(inside):
         if named.architecture or named.family or named.options or named.keys:
@@ -140,13 +130,24 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
 def _read_registry(declaring: Settings | None) -> Registry:
     """Read the closed forms of the table that declares a model; without one, those that the nearest table names."""
     settings = declaring
-    try:
-        with suppress(SettingsError):
-            there = declaring or load(find_table(Path()))
-            settings = there if there.closed_forms else declaring
+    with suppress(SettingsError):
+        there = declaring or load(find_table(Path()))
+        settings = there if there.closed_forms else declaring
+    with _refusing():
         return registry_of(settings, asked_about(settings).release)
-    except SettingsError as error:
+
+
+@contextmanager
+def _refusing(where_else: str = "") -> Iterator[None]:
+    """Refuse what a table or a commit does not allow; ``where_else`` is the fix for a path that does not exist."""
+    try:
+        yield
+    except (SettingsError, NoRevision) as error:
         raise refuse(str(error)) from None
+    except Missing as missing:
+        raise refuse(str(missing), where_else) from None
+    except Unreadable as unread:
+        raise refuse(str(unread), unread.fix) from None
 
 
 # declared models
@@ -162,14 +163,12 @@ def _explain_declared(written: str) -> Explained | None:
         is_path = os.path.lexists(written) and (has_config or not is_folder)  # else the folder of the model's own code
         if is_path or name not in _list_declared(table):
             return None
-    try:
+    with _refusing():
         settings = load(table)
         if (model := settings.models.get(name)) is None:
             fix = did_you_mean(name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
             raise refuse(f"{printable(str(table))} declares no model {shown(name)}", fix)
         locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
-    except SettingsError as error:
-        raise refuse(str(error)) from None
     config = read_declared(model, settings, locked)
     try:
         derivation = derive_declared(model, config, settings, _read_registry(settings), locked)
@@ -179,7 +178,7 @@ def _explain_declared(written: str) -> Explained | None:
         message = f"{printable(name)} has no closed form: its table has closed_form = false"
         fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
         raise Unusable(Finding("unknown-closed-form", message, fix)) from None
-    return Explained(model, config, derivation, settings)
+    return Explained(model, config, derivation)
 
 
 def _list_declared(table: Path) -> Sequence[str]:
@@ -211,16 +210,19 @@ def _read_config(model: Model) -> ModelConfig:
             try:
                 return read_file(Path(), model.config)
             except Unusable as unusable:
-                raise unusable if "/" in location else _suggest_declared(location, unusable) from None
+                if "/" in location:
+                    raise
+                table, unfound = find_table(Path()), unusable.findings[0]
+                names = _list_declared(table)
+                there = f"{printable(str(table))} declares {listed(names, MOST_NAMED) or 'no model'}"
+                fix = did_you_mean(location, names, f"{unfound.fix}; or run bertsize init, which proposes tables")
+                raise refuse(f"{unfound.message}, and {there}", fix) from None
     path = Path(location)
     inside = [path / name for name in NAMES if os.path.isfile(path / name)]  # noqa: PTH113  (pathlib's raises)
     path = inside[0] if len(inside) == 1 and not os.path.lexists(path / MODULES) else path
     real = Path(os.path.realpath(path))
     root, name = (real, ".") if real.is_dir() else (real.parent, real.name)
-    given, named = (
-        printable(str(path)),
-        f"{printable(name)}: ",
-    )  # the start of a message that has the table's line in a run
+    given, named = printable(str(path)), f"{printable(name)}: "  # in a run, the table's line stands before it
     try:
         config = read_file(root, f"./{name}{hash_sign}{inner}")  # a path, and no name of the hub
     except Unusable as unusable:
@@ -229,24 +231,11 @@ def _read_config(model: Model) -> ModelConfig:
     return replace(config, file=given, whole=f"{given}/{MODULES}" if config.modules else config.whole)
 
 
-def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
-    """Return the error for an unknown name, which adds that no table declares such a model."""
-    table, unfound = find_table(Path()), unknown.findings[0]
-    if names := _list_declared(table):
-        there = f"{printable(str(table))} declares no such model: it declares {listed(names, MOST_NAMED)}"
-        return refuse(f"{unfound.message}, and {there}", did_you_mean(name, names, unfound.fix))
-    message = f"{unfound.message}, and no pyproject.toml from here upwards declares a model"
-    return refuse(message, f"{unfound.fix}; or run bertsize init, which proposes tables")
-
-
 # at a git revision
 
 
 def _split_revision(written: str) -> tuple[str, str]:
-    """Return the revision of ``main:config.json`` and the rest; ``""`` for a path, and for ``module:NAME``.
-
-    A name before the colon means a revision, unless a Python module or a folder here has the same name.
-    """
+    """Return the revision of ``main:config.json`` and the rest; ``""`` for a path, and for ``module:NAME``."""
     revision, _, inside = written.partition(":")
     is_path = os.path.lexists(written.partition("#")[0]) or os.path.lexists(revision)
     if is_path or not revision or not inside or inside.startswith(":"):
@@ -260,29 +249,11 @@ def _split_revision(written: str) -> tuple[str, str]:
     return revision, inside
 
 
-@contextmanager
-def _open_files(folder: Path, revision: str, where_else: str = "") -> Iterator[CommitFiles]:
-    """Open the files of a commit.
-
-    :param where_else: the fix for a path that does not exist.
-    :raises Unusable: for a revision or a file that is missing or cannot be read.
-    """
-    try:
-        with CommitFiles(folder, resolve_commit(folder, revision)) as files:
-            yield files
-    except NoRevision as error:
-        raise refuse(str(error)) from None
-    except Missing as missing:
-        raise refuse(str(missing), where_else) from None
-    except Unreadable as unread:
-        raise refuse(str(unread), unread.fix) from None
-
-
 def _explain_at_commit(revision: str, inside: str) -> Explained | None:
     """Explain a model that the nearest table declares at a commit; ``None`` if ``inside`` is no name of a model."""
     here = Settings(find_table(Path.cwd()), "", {})
     name = inside.removeprefix(f"{TABLE}{DECLARED}")
-    with _open_files(here.root, revision) as files:
+    with _refusing(), CommitFiles(here.root, resolve_commit(here.root, revision)) as files:
         try:
             then = read_table(files, here, revision, is_base=False)
         except Unreadable:
@@ -310,5 +281,5 @@ def _read_at_commit(revision: str, inside: str) -> ModelConfig:
     while parts[1:] and parts[0] == "..":
         folder, parts = folder.parent, parts[1:]
     where_else = "write its path from the current folder, or the name of a declared model"
-    with _open_files(folder, revision, where_else) as files:
+    with _refusing(where_else), CommitFiles(folder, resolve_commit(folder, revision)) as files:
         return source.in_file(AtCommit(files, revision), f"{'/'.join(parts)}{hash_sign}{inner}")

@@ -76,11 +76,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
-    given = [name for name in _OPTIONS if config.getoption(f"--bert-budget-{name}") not in (None, False, [])]
-    if given and not is_on(config):
-        needs = "needs --bert-budget: without it no declared model is checked"
-        raise pytest.UsageError(f"--bert-budget-{given[0]} {needs}")
     if not is_on(config):
+        for name in _OPTIONS:
+            if config.getoption(f"--bert-budget-{name}") not in (None, False, []):
+                needs = "needs --bert-budget: without it no declared model is checked"
+                raise pytest.UsageError(f"--bert-budget-{name} {needs}")
         return
     from pytest_bertsize.plugin import selection
 

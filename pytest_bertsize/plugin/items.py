@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -15,14 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.plugin.startup import GATE
-from pytest_bertsize.table.settings import (
-    Settings,
-    SettingsError,
-    find_declared,
-    limits_from,
-    tables_of_models,
-    tighten,
-)
+from pytest_bertsize.table.settings import SettingsError, find_declared, limits_from, tables_of_models, tighten
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -131,11 +125,8 @@ def review_for_test(item: pytest.Item) -> Review:
 
 def review_by_name(config: pytest.Config, name: str) -> Review:
     """Return the review of a model by its name, for ``bert_budgets``."""
-    try:
-        gate = _armed_gate(config)
+    with _open_gate(config) as gate:
         name = find_declared(name, gate.settings, "bert_budgets", 'bert_budgets("NAME")')
-    except SettingsError as error:
-        raise Mistaken(str(error)) from None
     return _require_build(gate.review(name), "bert_budgets")
 
 
@@ -147,40 +138,36 @@ def _require_build(review: Review, fixture: str) -> Review:
     return review
 
 
-def _armed_gate(config: pytest.Config) -> Gate:
-    """Return the gate of the run; raise SettingsError for a mistake in the table."""
+@contextmanager
+def _open_gate(config: pytest.Config) -> Iterator[Gate]:
+    """Yield the gate of the run; a mistake in the table, or in a name or limit that is read with it, is Mistaken."""
     gate = config.stash[GATE]
-    if isinstance(gate, SettingsError):
-        raise gate
-    return gate
+    try:
+        if isinstance(gate, SettingsError):
+            raise gate
+        yield gate
+    except SettingsError as error:
+        raise Mistaken(str(error)) from None
 
 
 def _review_named(item: pytest.Item) -> list[Review]:
     """Review the models that a test asks for, the nearest marker's first."""
     limits: dict[str, tuple[Limit, ...]] = {}
-    try:
-        gate = _armed_gate(item.config)
+    path, line = item.location[0], (item.location[1] or 0) + 1
+    place = f"{path}:{line}: @pytest.mark.bert_budget"
+    with _open_gate(item.config) as gate:
         for marker in item.iter_markers("bert_budget"):
-            name, extra = _read_marker(marker, gate.settings, item)
+            try:
+                arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
+            except TypeError as error:
+                raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
+            name = find_declared(arguments.get("model"), gate.settings, place, EXAMPLE)
+            found = limits_from(arguments.get("limits", {}), file=path, line=line)
+            extra = (tighten(limit, gate.settings.models[name], gate.settings, place) for limit in found)
             limits[name] = (*limits.get(name, ()), *extra)
         if not limits:
             limits[find_declared(None, gate.settings, "the fixture bert_budget", EXAMPLE)] = ()
-    except SettingsError as error:
-        raise Mistaken(str(error)) from None
     return [gate.review(name, extra) for name, extra in limits.items()]
-
-
-def _read_marker(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[str, tuple[Limit, ...]]:
-    """Return the name of a marker's model, and the marker's limits."""
-    path, line = item.location[0], (item.location[1] or 0) + 1
-    place = f"{path}:{line}: @pytest.mark.bert_budget"
-    try:
-        arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
-    except TypeError as error:
-        raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
-    name = find_declared(arguments.get("model"), settings, place, EXAMPLE)
-    found = limits_from(arguments.get("limits", {}), file=path, line=line)
-    return name, tuple(tighten(limit, settings.models[name], settings, place) for limit in found)
 
 
 # runs that would silently check too little: another table, a misspelt marker, a module that skips itself
@@ -197,9 +184,9 @@ def refuse_other_tables(config: pytest.Config) -> None:
     given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
     named = [here / argument.partition("::")[0] for argument in given]
     inside = [here] if config.rootpath.resolve() in here.resolve().parents else []
-    for message in (_describe_table(config, here), *(_find_other_table(config, path) for path in (*inside, *named))):
-        if message:
-            raise SettingsError(message)
+    messages = (_describe_table(config, here), *(_find_other_table(config, path) for path in (*inside, *named)))
+    if message := next(filter(None, messages), ""):
+        raise SettingsError(message)
 
 
 def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:

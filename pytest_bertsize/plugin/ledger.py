@@ -86,7 +86,7 @@ class Ledger:
         if self.rewriter:
             self.reports = replace(self.reports, settings=self.rewriter.settings)
             self._models |= self.rewriter.taken_back
-        self.reports.finish(self.outcome.checked, self.versions)
+        self.reports.write(self.outcome.checked, self.versions, is_final=True)
         good = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
         if session.exitstatus in good and self.status != pytest.ExitCode.OK:
             session.exitstatus = self.status
@@ -97,7 +97,7 @@ class Ledger:
         style = terminal_style(tw, self.config.get_verbosity())
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
-        for text, colour in summarize_run(self.outcome, style, tables=True, accepting=self.rewriter is not None):
+        for text, colour in summarize_run(self.outcome, style, accepting=self.rewriter is not None):
             terminalreporter.write_line(text, **{colour: True} if colour else {})
 
     @pytest.hookimpl(trylast=True)

@@ -1,7 +1,4 @@
-"""Runs that only list or select tests: they may leave models unchecked, and report this in their last line.
-
-An editor lists tests, or runs the one at the cursor, a hundred times a day. In CI a selection is an error.
-"""
+"""Runs that only list or select tests, as editors do: they may leave models unchecked, and their last line says so."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import pytest
@@ -29,25 +29,21 @@ from pytest_bertsize.reports.ci import refuse_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.reports.outcome import name_unchecked
-from pytest_bertsize.review.accept import check_reason, read_lock_to_change
+from pytest_bertsize.review.accept import Verb, check_reason, read_lock_to_change
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.review.accept import Verb
 
 LEDGER = pytest.StashKey[Ledger]()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:
-    """Examine every declared model, and register an item that checks it.
-
-    The registered plugins have no name, so that no ``-p no:NAME`` disables a part of the gate.
+    """Examine every declared model; register its items, and plugins, without names that ``-p no:NAME`` could disable.
 
     :param helper: ``None`` in a worker of xdist, which reads the controller's builds.
-    :raises pytest.UsageError: for any mistake in the table or in an option.
     """
     builds = not config.getoption("bert_budget_no_build")
     try:
@@ -70,37 +66,32 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     detail, strict = bool(reports) or config.get_verbosity() > 0, config.getoption("bert_budget_strict")
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb, strict=strict, reason=reason)
     result = helper.result if helper else read_results(config)
-    gate = Gate(settings, registry, result if builds else None, base, mode, lock)
-    selection = Selection(config)
+    config.stash[GATE] = gate = Gate(settings, registry, result if builds else None, base, mode, lock)
+    selection, plugins = Selection(config), list[object]()
     if helper:
-        rewriter = None
-        if verb:
-            rewriter = Rewriter(settings, verb, lock, reason)
-            config.pluginmanager.register(rewriter)
+        rewriter = Rewriter(settings, verb, lock, reason) if verb else None
         config.stash[LEDGER] = Ledger(config, settings, helper.versions, reports, selection, rewriter)
-        config.pluginmanager.register(config.stash[LEDGER])
-        config.pluginmanager.register(Controller([*gate.requests], helper))
+        plugins = [*filter(None, [rewriter]), config.stash[LEDGER], Controller([*gate.requests], helper)]
         _ask_helper(helper, gate, config, builds=builds)
-    config.stash[GATE] = gate
-    for each in (selection, Collector(gate), Attachments()):
+    for each in (*plugins, selection, Collector(gate), Attachments()):
         config.pluginmanager.register(each)
 
 
 def read_verb(config: pytest.Config) -> Verb | None:
     """Return what the run does to budgets, or ``None``; raise SettingsError for options that exclude each other."""
-    updates, tightens = (config.getoption(f"bert_budget_{verb}") for verb in ("update", "tighten"))
-    if config.getoption("bert_budget_reason") is not None and not updates:
+    verbs: list[Verb] = [verb for verb in get_args(Verb) if config.getoption(f"bert_budget_{verb}")]
+    if config.getoption("bert_budget_reason") is not None and "update" not in verbs:
         raise SettingsError("--bert-budget-reason needs --bert-budget-update: it is the reason for raising a budget")
-    if not (updates or tightens):
+    if not verbs:
         return None
-    option = "--bert-budget-update" if updates else "--bert-budget-tighten"
-    if updates and tightens:
+    option = f"--bert-budget-{verbs[0]}"
+    if verbs[1:]:
         both = f"{option} and --bert-budget-tighten"
         raise SettingsError(f"{both}: one raises budgets and the other lowers them; use only one of the two options")
     if config.getoption("bert_budget_no_build"):
         raise SettingsError(f"{option} needs a build: only a built count may change a budget")
     refuse_ci(option)
-    return "update" if updates else "tighten"
+    return verbs[0]
 
 
 def arm_tests(config: pytest.Config, helper: Helper) -> None:
@@ -135,9 +126,9 @@ def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bo
 def status_of_run(config: pytest.Config) -> int:
     """Return the status of a run without tests, such as ``--help`` and ``--fixtures``."""
     found = config.stash.get(LEDGER, None)
-    if found is None and (only_lists(config) or is_lenient(config)):
-        return pytest.ExitCode.OK
     if found is None:
+        if only_lists(config) or is_lenient(config):
+            return pytest.ExitCode.OK
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED
     if not found.terminal:

@@ -41,22 +41,18 @@ def take_helper(config: pytest.Config) -> Helper:
 
 def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
     """Return a helper that ends with the run; start it now if the run probably builds and the store has no build."""
-    helper = Helper(memory=_find_memory(config, given))
+    memory = _find_memory(config, given)
+    helper = Helper(memory=memory)
     config.add_cleanup(helper.stop)
-    if helper.memory and getattr(given, "cacheclear", False):
-        helper.memory.clear()  # pytest clears its own folder, which --bert-budget-cache may not be in
-    is_first = helper.memory is None or not helper.memory.has_entries()
-    if is_first and _builds_here(config, given):
+    if memory and getattr(given, "cacheclear", False):
+        memory.clear()  # pytest clears its own folder, which --bert-budget-cache may not be in
+    if not (memory and memory.has_entries()) and _builds_here(config, given):
         helper.start()
     return helper
 
 
 def _find_memory(config: pytest.Config, given: Namespace) -> Memory | None:
-    """Return the store of earlier builds: the folder of ``--bert-budget-cache``, else one in pytest's cache folder.
-
-    There is none with ``--bert-budget-no-cache`` or in a run that changes budgets. Without ``--bert-budget-cache``
-    there is none in CI, or if pytest's own cache is disabled.
-    """
+    """Return the store of earlier builds; none in a run that changes budgets and, unless its folder is named, in CI."""
     if given.bert_budget_no_cache or given.bert_budget_update or given.bert_budget_tighten:
         return None
     if given.bert_budget_cache:

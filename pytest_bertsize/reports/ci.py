@@ -6,14 +6,12 @@ import os
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import FindingRow, RunReport
-
-Level: TypeAlias = Literal["error", "warning", "notice"]
 
 VARIABLES = (
     *("CI", "BUILD_NUMBER"),
@@ -21,7 +19,6 @@ VARIABLES = (
 )
 """Variables that CI services set; pytest itself looks for the first two."""
 MOST = 10  # the most annotations of one level that GitHub shows for one step
-LARGEST_SUMMARY = 1024 * 1024  # the most bytes of a step summary: GitHub drops a longer one
 TITLE: Mapping[str, str] = {"title": "bertsize"}
 _LONGEST = 2_000  # the most characters of an annotation's message; its fix may have as many
 
@@ -44,28 +41,23 @@ def refuse_ci(option: str) -> None:
 
 
 def append_to_summary(path: Path, report: RunReport) -> None:
-    """Append the report to the step summary; raise OSError if it cannot be written or is too large for GitHub."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise OSError("it is not a regular file")
+    """Append the report to the step summary; raise OSError if it cannot be written."""
+    if path.is_symlink():
+        raise OSError("it is a symlink")
     from pytest_bertsize.reports.markdown import render_page
 
     text = render_page(report).encode("utf-8", "backslashreplace")
-    size = path.stat().st_size if path.exists() else 0
-    between = b"\n\n" if size else b""
-    if size + len(between) + len(text) > LARGEST_SUMMARY:
-        raise OSError(f"it has {size:,} bytes already, and GitHub accepts at most {LARGEST_SUMMARY:,}")
     with path.open("ab") as stream:
-        stream.write(between + text)
+        stream.write((b"\n\n" if stream.tell() else b"") + text)
 
 
-def annotate_run(report: RunReport, root: Path) -> list[str]:
-    """Return the annotations of a run, with paths relative to GitHub's checkout."""
+def find_folder(root: Path) -> str:
+    """Return the project's folder inside GitHub's checkout; ``""`` elsewhere."""
     outer = os.environ.get("GITHUB_WORKSPACE")
     try:
-        inner = root.resolve().relative_to(Path(outer).resolve()).as_posix() if outer else ""
+        return root.resolve().relative_to(Path(outer).resolve()).as_posix() if outer else ""
     except (OSError, ValueError, RuntimeError):  # the project is not in the checkout
-        inner = ""
-    return list_commands(report, inner)
+        return ""
 
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
@@ -74,15 +66,16 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
     news = ". ".join(filter(None, (report.headline, report.news)))
     commands = [_write_command("notice", news)] if report.changed else []
-    levels: tuple[Level, ...] = ("error", "warning")
-    for level in levels:
+    for level in ("error", "warning"):
         about_run = [said for severity, said in list_problems(report.base) if severity == level]
         if level == "error" and not report.complete:
             about_run.insert(0, describe_unchecked(report))
-        rows = [(row, model.name) for model in report.models for row in model.findings if row.severity == level]
-        rows.sort(key=lambda row: _rank_finding(row[0]))
         written = [_write_command(level, said) for said in about_run]
-        written += [_write_finding(level, finding, name, folder) for finding, name in rows]
+        rows = [(row, model.name) for model in report.models for row in model.findings if row.severity == level]
+        for row, name in sorted(rows, key=lambda each: _rank_finding(each[0])):
+            file = posixpath.normpath(posixpath.join(folder, row.file)) if row.file else ""
+            place = {"file": file, "line": str(row.line or 1)} if file else {}
+            written.append(_write_command(level, row.message, row.fix, {**place, "title": f"bertsize: {name}"}))
         if len(written) > MOST:  # GitHub would drop them silently
             written[MOST - 1 :] = [_write_command(level, f"{len(written) - MOST + 1:,} more {level}s are in the log")]
         commands += written
@@ -97,15 +90,7 @@ def _rank_finding(finding: FindingRow) -> tuple[int, int]:
     return 1 if finding.component == "total" else 2, -abs(finding.actual - (bound or 0))
 
 
-def _write_finding(level: Level, finding: FindingRow, name: str, folder: str) -> str:
-    place = {}
-    if finding.file:
-        file = posixpath.normpath(posixpath.join(folder, finding.file))
-        place = {"file": file, "line": str(finding.line or 1)}
-    return _write_command(level, finding.message, finding.fix, {**place, "title": f"bertsize: {name}"})
-
-
-def _write_command(level: Level, message: str, fix: str = "", properties: Mapping[str, str] = TITLE) -> str:
+def _write_command(level: str, message: str, fix: str = "", properties: Mapping[str, str] = TITLE) -> str:
     def escape(text: str) -> str:
         return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from itertools import zip_longest
+from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-Column = TypeVar("Column", bound=str)
 
 NARROWEST = 60  # the fewest columns for which lines are drawn; a narrower terminal wraps them
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
 """Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned."""
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "bold red": "1;31"}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold red": "1;31"}
 """Codes of ECMA-48 (Select Graphic Rendition)."""
 
 
@@ -53,50 +48,33 @@ def powers(text: str, style: Style) -> str:
     return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
 
 
+def paint(text: str, colour: str, style: Style) -> str:
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if style.colour and colour and text.strip() else text
+
+
 # sentences
 
 
-def draw(style: Style, *parts: RenderableType) -> str:
-    """Draw ``parts`` one below the other; return ``""`` for none, without importing ``rich.console``."""
-    if not parts:
-        return ""
-    from rich.console import Console, Group
-
-    drawn = StringIO()
-    console = Console(
-        file=drawn,
-        width=usable(style),
-        force_terminal=style.colour,
-        color_system="standard" if style.colour else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    console.print(Group(*parts), crop=False)
-    text = to_terminal(drawn.getvalue().replace(_KEPT, " "), style)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+def draw_marked(mark: str, text: str, style: Style, colour: str = "") -> str:
+    """Draw a sentence after its mark, which has the ``colour``; indent further lines, do not break text to paste."""
+    kept = _PASTED.sub(lambda found: found[0].replace(" ", _KEPT), powers(text, style))
+    lines = [line for part in kept.split("\n") for line in _wrap(part, usable(style) - cell_len(mark))]
+    drawn = (paint(line.rstrip().replace(_KEPT, " "), "" if mark else colour, style) for line in lines)
+    return to_terminal(paint(mark, colour, style) + f"\n{' ' * cell_len(mark)}".join(drawn), style)
 
 
-def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """Return a sentence after its mark: indent further lines by the mark's width, and do not break text to paste.
-
-    :param colour: the colour of the mark; without a mark, that of the sentence.
-    """
-    from rich.text import Text
-
-    kept = _PASTED.sub(lambda found: found[0].replace(" ", _KEPT), powers(sentence, style))
-    room = usable(style) - cell_len(mark)
-    lines = [line for part in kept.split("\n") for line in _wrap(part, room)]
-    drawn = Text(no_wrap=True, overflow="ignore", style="" if mark else colour)
-    drawn.append(mark, style=colour).append(f"\n{' ' * cell_len(mark)}".join(lines))
-    return drawn
+def draw_title(name: str, details: str, style: Style) -> str:
+    """Draw a name in bold, and its details behind it."""
+    first, *rest = _wrap(f"{name}  {details}", usable(style))
+    lines = (paint(line.rstrip(), "dim", style) for line in (first[len(name) :], *rest))
+    return to_terminal(paint(name, "bold", style) + "\n".join(lines), style)
 
 
-def draw_marked(mark: str, text: str, style: Style) -> str:
-    """Draw a sentence after ``mark``; indent further lines by the width of the mark."""
-    return draw(style, hanging(mark, "", text, style))
+def draw_cut(text: str, style: Style) -> str:
+    """Draw a text on one line, cut at its end if it is too long."""
+    room = usable(style)
+    cut = text if cell_len(text) <= room else f"{chop_cells(text, room - 1)[0]}…"
+    return to_terminal(cut, style)
 
 
 def _wrap(text: str, room: int) -> list[str]:
@@ -130,6 +108,9 @@ _PASTED = re.compile(
 # tables: numbers are never cut; whole columns are dropped, the least important first
 
 
+FEWEST_WRAPPED = 16  # the fewest cells of a column that wraps, unless its texts are shorter
+
+
 class Line(NamedTuple):
     """One line of a table: the text of each column, and the colours of some."""
 
@@ -137,59 +118,60 @@ class Line(NamedTuple):
     colours: Mapping[str, str] = {}
 
 
-def draw_table(
+def draw_table(  # noqa: PLR0913
     lines: Iterable[Line],
-    words: Sequence[str],
-    dropped_first: Iterable[str],
+    words: Collection[str],
     style: Style,
     *,
-    name: int = 24,
-    is_ruled: bool = False,
+    names: Mapping[str, int] = {},
+    wrapped: Mapping[str, int] = {},
+    dropped_first: Iterable[str] = (),
+    apart: Collection[int] = (),
+    gap: int = 2,
+    is_ruled: bool = True,
 ) -> str:
-    """Draw the columns that are not empty, without importing ``rich.console``.
+    """Draw the columns that are not empty.
 
-    :param words: the columns aligned to the left, the first of which has names, which may be shortened.
-    :param name: the width in cells to which longer names are shortened before other columns are dropped.
+    :param words: the columns aligned to the left.
+    :param names: a column that may be shortened, with the width to which it is before columns are dropped.
+    :param wrapped: a column whose texts may wrap, with the width to which they do before columns are dropped.
+    :param apart: the indices of lines with an empty line above.
     """
-    lines, names, gap = [*lines], words[0], 1 if is_ruled else 2
+    lines = [*lines]
     used = [column for column in lines[0].cells if any(line.cells[column] for line in lines)]
     lines.insert(0, Line({column: column for column in used}, dict.fromkeys(used, "bold")))
     widths = {column: max(cell_len(line.cells[column]) for line in lines) for column in used}
-    needed = {column: width + gap for column, width in widths.items()}
-    needed[names] = min(widths[names], name) + gap
-    shown = drop_columns(needed, dropped_first, usable(style) + gap)
-    widths[names] = min(widths[names], usable(style) + needed[names] - sum(needed[column] for column in shown))
+    least = {column: min(width, {**names, **wrapped}.get(column, width)) for column, width in widths.items()}
+    room = usable(style) + gap - sum(width + gap for width in least.values())
+    for dropped in dropped_first:
+        if dropped in least and room < 0:
+            room += least.pop(dropped) + gap
+    for column in (*names, *wrapped):
+        more = min(widths[column] - least[column], max(room, 0))
+        least[column], room = least[column] + more, room - more
+    for column, fewest in (*((each, FEWEST_WRAPPED) for each in wrapped), *((each, 1) for each in names)):
+        less = min(max(least[column] - fewest, 0), max(-room, 0))
+        least[column], room = least[column] - less, room + less
     drawn = []
-    for line in lines:
-        cells = []
-        for column in shown:
-            text = fit(line.cells[column], widths[column])
-            padding = " " * (widths[column] - cell_len(text))
-            text = text + padding if column in words else padding + text
-            cells.append(_paint(text, line.colours.get(column, ""), style))
-        drawn.append((" " * gap).join(cells).rstrip())
-    if is_ruled:
-        drawn.insert(1, _paint("─" * (sum(widths[column] + gap for column in shown) - gap), "dim", style))
+    for number, line in enumerate(lines):
+        drawn += [""] if number - 1 in apart else []
+        texts = (
+            _wrap(line.cells[column], width) if column in wrapped else [_fit(line.cells[column], width)]
+            for column, width in least.items()
+        )
+        for row in zip_longest(*texts, fillvalue=""):
+            cells = []
+            for text, (column, width) in zip(row, least.items(), strict=True):
+                padding = " " * (width - cell_len(text))
+                cell = text + padding if column in words else padding + text
+                cells.append(paint(cell, line.colours.get(column, ""), style))
+            drawn.append((" " * gap).join(cells).rstrip())
+        if is_ruled and number == 0:
+            drawn.append(paint("─" * (sum(width + gap for width in least.values()) - gap), "dim", style))
     return to_terminal("\n".join(drawn), style)
 
 
-def _paint(text: str, colour: str, style: Style) -> str:
-    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if style.colour and colour and text.strip() else text
-
-
-def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
-    """Drop columns in the order of ``dropped_first``, until the others fit in ``room`` cells.
-
-    :param needed: the width of every column in cells, with the gap beside it.
-    """
-    columns = list(needed)
-    for dropped in dropped_first:
-        if dropped in columns and sum(needed[column] for column in columns) > room:
-            columns.remove(dropped)
-    return columns
-
-
-def fit(text: str, width: int) -> str:
+def _fit(text: str, width: int) -> str:
     """Shorten a name to ``width`` cells and keep its end, which has the numbers that tell names apart."""
     name = text.lstrip("✗ ")
     indent = text[: len(text) - len(name)]

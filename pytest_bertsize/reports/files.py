@@ -1,7 +1,4 @@
-"""The report files of a run: their allowed paths, and their content during and after the run.
-
-A report replaces only an earlier report of its own format.
-"""
+"""The report files of a run; a report replaces only an earlier report of its own format."""
 
 from __future__ import annotations
 
@@ -63,16 +60,12 @@ class ReportFiles(Struct, frozen=True, dict=True):
 
     paths: tuple[Path, ...]
     settings: Settings
-    base: RunBase | None = None
-    """The revision that the run compares with."""
-    step_summary: Path | None = None
-    """The file of GitHub's step summary, to which the report is appended after the run."""
-    builds: bool = True
-    """True if the run builds its models."""
+    base: RunBase | None = None  # the revision that the run compares with
+    step_summary: Path | None = None  # the file of GitHub's step summary, to which the report is appended after the run
+    builds: bool = True  # true if the run builds its models
     asked: AskedAbout | None = None
     """The release of transformers that closed forms describe; a run that builds reports the imported one instead."""
-    problems: list[str] = []
-    """One sentence for each file that could not be written."""
+    problems: list[str] = []  # one sentence for each file that could not be written
 
     @cached_property
     def commit(self) -> str | None:
@@ -111,30 +104,19 @@ class ReportFiles(Struct, frozen=True, dict=True):
         lines = {"headline": headline.describe_run(run), "news": headline.describe_news(run)}
         return replace(run, **lines, changed=headline.has_news(run))
 
-    def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Replace every file with a report of ``models``; it is marked incomplete if a declared model is missing."""
+    def write(self, models: Sequence[ModelReport], versions: Mapping[str, str], *, is_final: bool = False) -> None:
+        """Replace every file with a report of ``models``; if ``is_final``, append it to the step summary too."""
         self.problems.clear()
-        if not self.paths:
-            return
-        report = self.report_run(models, versions)
-        for path in self.paths:
-            with self._note_problem(path):
-                files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
-
-    def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Write the final report to every file, and append it to the step summary."""
-        self.write(models, versions)
-        if self.step_summary:
-            with self._note_problem(self.step_summary):
-                ci.append_to_summary(self.step_summary, self.report_run(models, versions))
-
-    @contextlib.contextmanager
-    def _note_problem(self, path: Path) -> Iterator[None]:
-        """Record that a file cannot be written; the run goes on."""
-        try:
-            yield
-        except OSError as error:
-            self.problems.append(f"the report {path} could not be written: {error.strerror or error}")
+        report = self.report_run(models, versions) if self else None
+        for path in (*self.paths, *([self.step_summary] if self.step_summary and is_final else [])):
+            assert report
+            try:
+                if path is self.step_summary:
+                    ci.append_to_summary(path, report)
+                else:
+                    files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
+            except OSError as error:  # the run goes on
+                self.problems.append(f"the report {path} could not be written: {error.strerror or error}")
 
 
 def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
@@ -150,17 +132,12 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     return ReportFiles((*paths,), settings, step_summary=Path(summary) if summary else None)
 
 
-def what_if_path(given: str) -> Path:
-    """Return the path that ``bertsize explain --page`` got; raise SettingsError if it is not one of such a page."""
+def write_page(given: str, text: str) -> None:
+    """Write the page of ``bertsize explain --page`` atomically; raise SettingsError if ``given`` cannot be one."""
     path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
         raise SettingsError(f"{written}: the file must end in .html; write --page=what-if.html")
     _check_path(path, "a page of bertsize explain", _WHAT_IF, None, written)
-    return path
-
-
-def write_page(path: Path, text: str) -> None:
-    """Replace a page atomically; raise SettingsError if it cannot be written."""
     try:
         files.replace_file(path, text.encode(errors="backslashreplace"))
     except OSError as error:
@@ -177,7 +154,7 @@ def _check_path(path: Path, called: str, begins: str, settings: Settings | None,
             problem = "its folder is a symlink out of the project; name another folder"
         elif settings and path.resolve() in _list_inputs(settings):
             problem = "this file is an input of a model, and is never overwritten; name another file"
-        elif path.exists() and not _may_be_replaced(path, begins):
+        elif path.exists() and (head := _read_head(path)) and not re.match(begins, head, re.DOTALL):
             problem = f"this file is not {called}, and is not overwritten; name another file"
         else:
             return
@@ -186,11 +163,9 @@ def _check_path(path: Path, called: str, begins: str, settings: Settings | None,
     raise SettingsError(f"{written}: {problem}")
 
 
-def _may_be_replaced(path: Path, begins: str) -> bool:
-    """Return whether a file is empty, or its first bytes match the pattern ``begins``."""
+def _read_head(path: Path) -> str:
     with path.open("rb") as stream:
-        head = stream.read(HEAD).decode("utf-8", "replace")
-    return not head or re.match(begins, head, re.DOTALL) is not None
+        return stream.read(HEAD).decode("utf-8", "replace")
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.differences import Difference
     from pytest_bertsize.review.against_base import Comparison
-    from pytest_bertsize.review.limits import Measured
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.review.tensors import AgainstLock
 
 T = TypeVar("T", bound=report.Object)
 SEVERITIES = ("error", "warning", "note")
@@ -41,6 +39,7 @@ def report_model(review: Review) -> report.ModelReport:
     subject, locked = review.subject, review.locked
     form, stored = subject.form, subject.stored
     is_counted = bool(held and (expected or not subject.model.closed_form))
+    fits = [report.Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits]
     model = _copy(
         report.ModelReport,
         review,
@@ -62,15 +61,34 @@ def report_model(review: Review) -> report.ModelReport:
             unrolled=form.unrolled + (held.stored - form.stored if held else 0) if form else None,
         ),
         components=_list_components(review) if is_counted else [],
-        measures=[_report_measure(measured, review) for measured in review.measured],
+        measures=[
+            _copy(
+                report.Measure,
+                measured,
+                expected=measured.actual if review.unbuilt else measured.expected,
+                actual=None if review.unbuilt else measured.actual,
+                components={printable(name): count for name, count in measured.components.items()},
+                **_held_to(measured.name, review),
+            )
+            for measured in review.measured
+        ],
         frozen=describe_frozen(held) if held else [],
         checkpoint=stored
         and _copy(report.Checkpoint, stored, tensors=len(stored.inventory.tensors), numbers=stored.inventory.unique),
         tensors=_list_tensors(expected, actual) if subject.detail and is_counted else [],
         layers=list_differing_layers(review.base, expected, actual) if subject.detail else [],
         base=review.comparison and _report_base(review.comparison),
-        lock=locked and _report_lock(locked),
-        choices=_list_choices(review) if expected else None,
+        lock=locked
+        and _copy(
+            report.Lock,
+            locked,
+            file=printable(locked.file),
+            known=locked.is_there,
+            tensors=_report_differences(locked.changes),
+        ),
+        choices=report.Choices(fits=fits, costs=[_copy(report.Cost, cost) for cost in review.costs])
+        if expected
+        else None,
         findings=sorted(findings, key=lambda each: SEVERITIES.index(each.severity)),
     )
     return replace(model, headline=headline.describe_model(model, review.describe_failure()))
@@ -104,22 +122,12 @@ def _report_base(comparison: Comparison) -> report.Base:
         total=comparison.inventory.unique if comparison.inventory else None,
         said=list(comparison.said),
         changes=[report_change(row) for row in comparison.moved],
-        tensors=[_report_difference(each) for each in comparison.tensors],
+        tensors=_report_differences(comparison.tensors),
     )
 
 
-def _report_lock(locked: AgainstLock) -> report.Lock:
-    changes = [_report_difference(each) for each in locked.changes]
-    return _copy(report.Lock, locked, file=printable(locked.file), known=locked.is_there, tensors=changes)
-
-
-def _list_choices(review: Review) -> report.Choices:
-    fits = [report.Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits]
-    return report.Choices(fits=fits, costs=[_copy(report.Cost, cost) for cost in review.costs])
-
-
-def _report_difference(each: Difference) -> report.TensorChange:
-    return _copy(report.TensorChange, each, name=printable(each.name), said=each.sentence)
+def _report_differences(found: Iterable[Difference]) -> list[report.TensorChange]:
+    return [_copy(report.TensorChange, each, name=printable(each.name), said=each.sentence) for each in found]
 
 
 def _report_removed(left: Left) -> report.Removed:
@@ -151,17 +159,6 @@ def _list_components(review: Review) -> list[report.Component]:
         )
         for name in names
     ]
-
-
-def _report_measure(measured: Measured, review: Review) -> report.Measure:
-    return _copy(
-        report.Measure,
-        measured,
-        expected=measured.actual if review.unbuilt else measured.expected,
-        actual=None if review.unbuilt else measured.actual,
-        components={printable(name): count for name, count in measured.components.items()},
-        **_held_to(measured.name, review),
-    )
 
 
 def _held_to(name: str, review: Review) -> dict[str, Any]:

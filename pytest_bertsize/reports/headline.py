@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -23,29 +22,24 @@ def describe_model(model: ModelReport, failure: str) -> str:
     :param failure: the review's own words on a model that failed or was not counted.
     """
     judged = _describe_pass(model) if model.verdict == "passed" else failure
-    if model.parameter_count is None or (model.base is None and model.verdict != "passed"):
+    count, base = model.parameter_count, model.base
+    if count is None or (base is None and model.verdict != "passed"):
         return f"{model.name}: {judged}"
-    whose = "its" if model.counted_by == "lock" else "the"
-    not_built = "" if model.built else f"{',' if model.base else ''} by {whose} {model.counted_by}, not built"
-    return f"{model.name}: {_describe_size(model, model.parameter_count)}{not_built}; {judged}"
-
-
-def _describe_size(model: ModelReport, count: int) -> str:
-    now, base = f"{exact(count)} parameters", model.base
-    if base is None:
-        return now
-    revision = short_revision(base.revision, base.commit)
-    if base.total is None:
+    parts = [f"{exact(count)} parameters"]
+    revision = short_revision(base.revision, base.commit) if base else ""
+    if base and base.total is None:
         unread = base.said[0] if base.config is None and base.said else f"not compared with {revision}"
-        return f"{now}, {'new' if base.is_new else unread}"
-    delta, cause = count - base.total, _find_cause(model)
-    if delta:
+        parts.append("new" if base.is_new else unread)
+    elif base and (delta := model.base_delta):
         percent = f" ({show_percent(delta, base.total)})" if base.total else ""
-        parts = [f"{exact(base.total)} → {exact(count)}", f"{signed(delta)}{percent}", cause]
-    else:
+        parts = [f"{exact(base.total or 0)} → {exact(count)}", f"{signed(delta)}{percent}", _find_cause(model)]
+    elif base:
+        cause = _find_cause(model)
         renamed = f"renamed: the table at {revision} calls it {base.former_name}" if base.former_name else ""
-        parts = [now, f"as {'many as ' if cause else ''}at {revision}", cause or renamed]
-    return ", ".join(filter(None, parts))
+        parts += [f"as {'many as ' if cause else ''}at {revision}", cause or renamed]
+    size, whose = ", ".join(filter(None, parts)), "its" if model.counted_by == "lock" else "the"
+    not_built = "" if model.built else f"{',' if base else ''} by {whose} {model.counted_by}, not built"
+    return f"{model.name}: {size}{not_built}; {judged}"
 
 
 def _find_cause(model: ModelReport) -> str:
@@ -131,39 +125,33 @@ def describe_news(report: RunReport) -> str:
     """Return the line below a headline on several models: count of changes, missing comparisons, the largest change."""
     if report.only_model:
         return ""
-    base, changed = report.base, [model for model in report.models if model.is_compared and not model.is_unchanged]
-    found = [*_describe_changes(report)]
-    if without := sum(not model.closed_form for model in report.models):
+    models, base, found = report.models, report.base, []
+    compared = [model for model in models if model.is_compared]
+    changed = [model for model in compared if not model.is_unchanged]
+    if base and not base.problem:
+        is_counted = all(model.parameter_count is not None for model in models)
+        if compared and not changed:
+            said = "none changed" if is_counted else f"{exact(len(compared))} unchanged"
+            found.append(f"{said} since {base.revision}")
+        absent = [model.name for model in models if model.base and model.base.config is None]
+        counts = {
+            "changed": len(changed),  # a sum over models with a common config means nothing
+            "new": len([name for name in absent if name not in base.not_compared]),
+            "removed": len(base.removed) - len(base.left_unexplained),
+            f"not compared with {base.revision}": len(base.not_compared),
+        }
+        found += [f"{exact(count)} {said}" for said, count in counts.items() if count]
+    if without := sum(not model.closed_form for model in models):
         found.append(f"{exact(without)} not compared with a closed form")
     if base and base.problem:
         found.append(f"not compared with {base.revision}")
     if report.mode == "no-build":
-        by = {each.counted_by for each in report.models if each.parameter_count is not None} - {"build"}
+        by = {each.counted_by for each in models if each.parameter_count is not None} - {"build"}
         found.append(f"by the {' or the '.join(sorted(by)) or 'closed form'}: nothing was built")
     if changed:
         return "; ".join([*found, max(changed, key=lambda model: abs(model.base_delta)).headline])
-    loosened = [f"{model.name}: {said}" for model in report.models if (said := _describe_loosening(model))]
+    loosened = [f"{model.name}: {said}" for model in models if (said := _describe_loosening(model))]
     return "; ".join([*found, *loosened])
-
-
-def _describe_changes(report: RunReport) -> Iterator[str]:
-    """Yield phrases such as ``2 changed``, ``1 new``, ``1 removed``, or ``none changed since main``."""
-    models, base = report.models, report.base
-    if base is None or base.problem:
-        return
-    compared = [model for model in models if model.is_compared]
-    if moved := [model for model in compared if not model.is_unchanged]:
-        yield f"{exact(len(moved))} changed"  # a sum over models with a common config means nothing
-    elif compared:
-        is_counted = all(model.parameter_count is not None for model in models)
-        yield f"{'none changed' if is_counted else f'{exact(len(compared))} unchanged'} since {base.revision}"
-    absent = [model.name for model in models if model.base and model.base.config is None]
-    counts = {
-        "new": len([name for name in absent if name not in base.not_compared]),
-        "removed": len(base.removed) - len(base.left_unexplained),
-        f"not compared with {base.revision}": len(base.not_compared),
-    }
-    yield from (f"{exact(count)} {said}" for said, count in counts.items() if count)
 
 
 def has_news(report: RunReport) -> bool:

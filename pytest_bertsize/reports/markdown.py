@@ -1,7 +1,4 @@
-"""The report as Markdown, for a pull request's comment and GitHub's step summary.
-
-Inserted text is escaped, so that it changes nothing around it.
-"""
+"""The report as Markdown, for a comment and GitHub's step summary; inserted text is escaped."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ MOST_MODELS = 100  # the most models in the overview
 MOST_ROWS = 60  # the most rows of another table; the total and the components that fail are among them
 _NAME = 60  # the most characters of a name in a table
 _TEXT = 1_000  # the most characters of an inserted text
-_EMOJI = {"✓": "✅", "✗": "❌", "!": "⚠️"}
-"""Emoji for marks, because GitHub shows no other colours in Markdown."""
+_EMOJI = {"✓": "✅", "✗": "❌", "!": "⚠️"}  # emoji for marks, because GitHub shows no other colours in Markdown
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
 """An invisible comment that keeps GitHub from making a mention, reference, link or emoji of a text."""
@@ -48,10 +44,7 @@ def code(foreign: str, longest: int = 200) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """Write a table; its cells are already Markdown.
-
-    :param left: the number of columns with words, at the left; the others have numbers.
-    """
+    """Write a table whose cells are Markdown, with ``left`` columns of words at the left; the others have numbers."""
     aligned = [":--"] * left + ["--:"] * (len(columns) - left)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, aligned, *rows))
 

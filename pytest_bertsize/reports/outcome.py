@@ -24,13 +24,10 @@ Status: TypeAlias = Literal["good", "found", "mistaken"]
 class Outcome(Struct, frozen=True, dict=True):
     """A run with its results."""
 
-    checked: Sequence[ModelReport]
-    """The reports of the checked models, in the order of declaration."""
-    versions: Mapping[str, str]
-    """Releases of the libraries that built the models."""
+    checked: Sequence[ModelReport]  # the reports of the checked models, in the order of declaration
+    versions: Mapping[str, str]  # releases of the libraries that built the models
     reports: ReportFiles
-    excuse: str
-    """The reason why unchecked models are no error; ``""`` if they are one."""
+    excuse: str  # the reason why unchecked models are no error; ``""`` if they are one
 
     @cached_property
     def report(self) -> RunReport:
@@ -45,43 +42,35 @@ class Outcome(Struct, frozen=True, dict=True):
 
 
 class Line(NamedTuple):
-    """One line of a summary; it may wrap."""
+    """One line of a summary, red or yellow for a problem of the run itself, not of a model; it may wrap."""
 
     text: str
     colour: Literal["", "red", "yellow"] = ""
-    """Red or yellow for a problem of the run itself, not of a model."""
 
 
 def name_unchecked(outcome: Outcome) -> Iterator[Line]:
     """Yield a line that names the models not counted, and a line that names those not checked."""
-    if outcome.report.not_counted:
-        named = listed(outcome.report.not_counted, MOST_NAMED)
+    if named := listed(outcome.report.not_counted, MOST_NAMED):
+        why = "nothing is built, and neither a closed form nor a lock counts them"
+        yield Line(f"NOT COUNTED: {named}: {why}", "yellow")
+    if named := listed(outcome.report.not_checked, MOST_NAMED):
         yield Line(
-            f"NOT COUNTED: {named}: nothing is built, and neither a closed form nor a lock counts them", "yellow"
+            f"NOT CHECKED: {named}{outcome.excuse and f': {outcome.excuse}'}", "yellow" if outcome.excuse else "red"
         )
-    if outcome.report.not_checked:
-        named = listed(outcome.report.not_checked, MOST_NAMED)
-        text = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
-        yield Line(text, "yellow" if outcome.excuse else "red")
 
 
-def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
-    """Yield the lines at the end of a run, after the failures.
-
-    :param tables: whether ``-v`` draws the tables of passed models among these lines.
-    :param accepting: whether the run itself changes budgets.
-    """
-    models, reports, base = outcome.checked, outcome.reports, outcome.reports.base
-    report = outcome.report
+def summarize_run(outcome: Outcome, style: Style, *, accepting: bool) -> Iterator[Line]:
+    """Yield the last lines of a run; ``accepting`` is a run that changes budgets itself."""
+    models, reports, base, report = outcome.checked, outcome.reports, outcome.reports.base, outcome.report
     if models and style.verbosity >= 0:
-        yield from (Line(text) for text in _describe_models(outcome, style, tables=tables) if text)
+        yield from map(Line, filter(None, _describe_models(outcome, style)))
     yield from (Line(problem, "red") for problem in reports.problems)
     if base:
         yield from (Line(said, "red") for severity, said in sentences.list_problems(base) if severity == "error")
         if text := terminal.draw_base(base, models, style):
             yield Line(text)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        yield from map(Line, ci.annotate_run(report, reports.settings.root))
+        yield from map(Line, ci.list_commands(report, ci.find_folder(reports.settings.root)))
     way = terminal.draw_way_to_accept(models, base, reports.settings.root, style)
     if not accepting and way and not ci.sign_of_ci():
         yield Line(way)
@@ -95,7 +84,7 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
         yield Line("\n".join(to_terminal(each, style) for each in (report.headline, report.news) if each))
 
 
-def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
+def _describe_models(outcome: Outcome, style: Style) -> Iterator[str]:
     """Draw the overview, each model that did not fail, findings shared by several models, and findings on stand-ins.
 
     With ``-v`` a model has its table, else its changes. If every model failed, only ``-v`` shows the overview.
@@ -105,8 +94,8 @@ def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterato
         yield terminal.draw_overview(outcome.checked, style)
     common, passed = terminal.take_common(others, style)
     for model in passed:
-        if style.verbosity > 0:
-            yield f"\n{terminal.draw_model(model, style)}\n" if tables else ""
+        if style.verbosity > 0 and model.components:
+            yield f"\n{terminal.draw_model(model, style)}\n"
         else:
             yield terminal.draw_comparison(model, style)
         yield terminal.draw_notes(model, style)

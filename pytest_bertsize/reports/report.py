@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from pytest_bertsize.inventory import TOTAL
 
+Verdict = Literal["passed", "failed", "uncounted"]
 NOTES_FOR_REVIEWERS = {"budget-loosened", "differs-from-lock"}
 """Kinds of notes that a reviewer reads although the model passes."""
 
@@ -96,9 +97,7 @@ class LayerTensor(Object):
 class Layer(Object):
     """A layer in which base, closed form and build differ, or several layers with the same difference."""
 
-    name: Annotated[
-        str, says("`bert.encoder.layer.12`, or `bert.encoder.layer.0-11` for twelve with the same difference.")
-    ]
+    name: Annotated[str, says("`bert.encoder.layer.12`, or `bert.encoder.layer.0-11` for twelve.")]
     times: Annotated[int, says("The number of layers with this difference.")]
     base: Annotated[int | None, says("Parameters of one layer at the base; `null` without a base or layer.")]
     expected: Annotated[int | None, says("Parameters of one layer by the closed form; `null` if it lacks the layer.")]
@@ -161,9 +160,7 @@ class RunBase(Object):
     commit: Annotated[str | None, says("`null`: not compared; `problem` has the reason.")]
     problem: Annotated[str, says('Why the run was not compared; or `""`.')]
     removed: Annotated[list[Removed], says("Models that only the base declares.")]
-    not_compared: Annotated[
-        list[str], says("Models that cannot be counted at the base; their own reports have the reason.")
-    ]
+    not_compared: Annotated[list[str], says("Models that cannot be counted at the base; their reports say why.")]
 
     @property
     def left_unexplained(self) -> list[str]:
@@ -183,10 +180,7 @@ class Fit(Object):
     """Other sizes with which the model passes its whole budget."""
 
     change: Annotated[str, says("`hidden_size 768 → 704, num_attention_heads 12 → 11`.")]
-    overrides: Annotated[
-        Mapping[str, int | list[str]],
-        says('Values for `overrides` or the adapter: `{"hidden_size": 704, "num_attention_heads": 11}`, `{"r": 4}`.'),
-    ]
+    overrides: Annotated[Mapping[str, int | list[str]], says('For `overrides` or the adapter: `{"hidden_size": 704}`.')]
     total: Annotated[int, says("The parameters of the model with that shape.")]
 
 
@@ -231,9 +225,7 @@ class Totals(Object):
     """The total of a model, counted in several ways."""
 
     expected: Annotated[int | None, says("Unique parameters by the closed form.")]
-    actual: Annotated[
-        int | None, says("Unique built parameters; with `no-build` those of the lock, if it counts the model.")
-    ]
+    actual: Annotated[int | None, says("Unique built parameters; with `no-build` those of the lock, or `null`.")]
     trainable: Annotated[int | None, says("Parameters that an optimiser trains.")]
     stored: Annotated[int | None, says("Parameters with a copy of each tied tensor.")]
     unrolled: Annotated[int | None, says("`stored`, with a copy of a shared layer for each pass through it.")]
@@ -257,7 +249,7 @@ class FindingRow(Object):
 
     @property
     def place(self) -> str:
-        """The file with its line, as in ``pyproject.toml:8``, or the file alone; ``""`` without a file."""
+        """The file with its line, as in ``pyproject.toml:8``, or the file alone."""
         return f"{self.file}:{self.line}" if self.file and self.line else self.file or ""
 
 
@@ -265,15 +257,8 @@ class PublishedConfig(Object):
     """A config of the hub. The key `config` or the project's code names it."""
 
     name: Annotated[str, says("The name: `bert-base-uncased`.")]
-    origin: Annotated[
-        str, says("A file of the project, the catalogue with its source, or the hub cache with its revision.")
-    ]
-    tokens: Annotated[
-        int | None,
-        says(
-            "Tokens that its tokenizer is assumed to have; `null` if nothing asked, or the project has the tokenizer."
-        ),
-    ]
+    origin: Annotated[str, says("A file of the project, or catalogue or hub cache with source or revision.")]
+    tokens: Annotated[int | None, says("Tokens that its tokenizer is assumed to have; `null` if nothing is assumed.")]
 
 
 class ModelReport(Object):
@@ -285,24 +270,15 @@ class ModelReport(Object):
     config: Annotated[str, says("The file: `models/config.json` or `train.json#model`.")]
     config_sha256: Annotated[str, says('SHA-256 of the config; `""` if it could not be read.')]
     published: Annotated[list[PublishedConfig], says("Configs that are named by their name on the hub.")]
-    verdict: Annotated[
-        Literal["passed", "failed", "uncounted"],
-        says("`failed` for any error; `uncounted` if nothing is built and nothing else counts the model."),
-    ]
-    headline: Annotated[
-        str, says("The model's size, its change since the base with the key that changed it, and the verdict.")
-    ]
+    verdict: Annotated[Verdict, says("`failed` for any error; `uncounted` if nothing counts the model.")]
+    headline: Annotated[str, says("The model's size, its change since the base with the cause, and the verdict.")]
     report_only: Annotated[bool, says("`true` if the table sets no limit.")]
-    built: Annotated[
-        bool, says("`false` if the run builds nothing: counts are those of the closed form, else of the lock.")
-    ]
+    built: Annotated[bool, says("`false` if the run builds nothing: the closed form counts, else the lock.")]
     seconds_ago: Annotated[int | None, says("Seconds since an earlier run built it; `null` if this run did.")]
     closed_form: Annotated[bool, says("`false` if the table declares `closed_form = false`.")]
     symbols: Annotated[dict[str, int], says('The config\'s sizes by their letter: `{"V": 30522, "D": 768}`.')]
     totals: Annotated[Totals, says("Totals of the whole model.")]
-    components: Annotated[
-        list[Component], says("Every level, parents first; `trainable` if it has a limit; `total` last.")
-    ]
+    components: Annotated[list[Component], says("Every level, parents first; a limited `trainable`; `total` last.")]
     measures: Annotated[list[Measure], says("Other limited quantities; bytes and FLOPs that changed since the base.")]
     frozen: Annotated[list[str], says("Frozen parts, in words; empty if everything trains.")]
     checkpoint: Annotated[Checkpoint | None, says("`null` if the table declares none, or it could not be read.")]
@@ -341,8 +317,7 @@ class ModelReport(Object):
         if (row := self.tightest_row) and row.limit:
             return row.limit if row is self.total_row else f"{row.name} {row.limit}"
         named = [row.name for row in self.limited_measures]
-        by_measure = named and not any(row.limit for row in self.components)
-        return "report-only" if self.report_only else f"by {' and '.join(named)}" if by_measure else "by component"
+        return "report-only" if self.report_only else f"by {' and '.join(named)}" if named else "by component"
 
     @property
     def tightest_row(self) -> Component | None:
@@ -384,12 +359,10 @@ class ModelReport(Object):
 
     @property
     def is_compared(self) -> bool:
-        """Return whether the model was counted now and at the base."""
         return self.parameter_count is not None and self.base is not None and self.base.total is not None
 
     @property
     def differs_from_base(self) -> bool:
-        """Return whether the model has any change to report against its base."""
         base = self.base
         return base is not None and any((base.said, base.changes, base.tensors, base.grown, base.shrunk))
 
@@ -417,8 +390,7 @@ class RunReport(Object):
     versions: Annotated[
         dict[str, str],
         says(
-            "Releases of pytest_bertsize, transformers, torch and python; with `no-build`, "
-            "`closed_forms_of_transformers` replaces transformers and torch: the installed or assumed release, and why."
+            "Releases of our own, of the libraries and of Python; with `no-build`, the one that closed forms are for."
         ),
     ]
     commit: Annotated[str | None, says("The full hash of the checked-out commit; `null` outside a repository.")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from pytest_bertsize.differences import write_shape
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.table.limits import unit_of
+from pytest_bertsize.table.toml import key
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural, signed
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ MOST_PARTS = 3  # the most components that are named for one changed key; furthe
 MOST_FROZEN = 6  # the most frozen parts that are named; further ones are counted
 MOST_CHANGES = 40  # the most changes of keys, and the most changes of tensors, that are shown for a model
 MARKS = {"passed": "✓", "failed": "✗", "uncounted": "!", "error": "✗", "warning": "!", "note": "-"}
-"""Marks of verdicts and findings."""
 
 
 # numbers
@@ -162,18 +161,17 @@ def _describe_embedding(model: r.ModelReport) -> str:
     Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). ``""`` without embeddings.
     """
     counts = {row.name: row.known_count or 0 for row in model.components}
-    whole = counts.get(TOTAL)
-    embedded, head = (_sum_of_every(part, counts) for part in ("embeddings", "head"))
+
+    def add_up(part: str) -> int:
+        """Add up the components whose names end in ``part``, but none that is inside another of them."""
+        found = [name for name in counts if name.rpartition(".")[2] == part]
+        return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
+
+    whole, embedded, head = counts.get(TOTAL, 0), add_up("embeddings"), add_up("head")
     if not whole or not embedded:
         return ""
     said = {"embedding": embedded, "non-embedding": whole - embedded, **({"of it the head": head} if head else {})}
     return ", ".join(f"{name} {exact(count)} ({show_share(count, whole)})" for name, count in said.items())
-
-
-def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
-    """Add up the components whose names end in ``part``, but none that is inside another of them."""
-    found = [name for name in counts if name.rpartition(".")[2] == part]
-    return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
 
 
 # one model
@@ -200,17 +198,18 @@ def describe_choices(choices: r.Choices | None) -> dict[str, list[str]]:
 
 
 def compare_with_base(model: r.ModelReport) -> list[str]:
-    """Return ``against main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, then a line for each change.
-
-    A model that is unchanged, or not compared without a reason, has no lines.
-    """
+    """Return ``against main: 102,290,312 → 109,378,184 (+7,087,872)``, and a line for each change."""
     base, now = model.base, model.parameter_count
     if base is None or model.is_unchanged:
         return []
     head = f"against {name_revision(base.revision, base.commit)}"
     if base.total is not None and now is not None:
-        measures = [row for row in model.measures if row.base_delta]
-        beside = "".join(f"{'; ' if row is measures[0] else ', '}{_name_change_of(row)}" for row in measures)
+        measures = [
+            f"{'FLOPs' if row.name == 'flops' else row.name} {signed(row.base_delta)} ({row.what.partition(', ')[0]})"
+            for row in model.measures
+            if row.base_delta
+        ]
+        beside = f"; {', '.join(measures)}" if measures else ""
         came = f"; {exact(base.grown)} added, {exact(base.shrunk)} removed" if base.grown and base.shrunk else ""
         moved = f"{exact(base.total)} → {exact(now)} ({signed(now - base.total)}{came})"
         head += " by its lock" if base.by == "lock" else ""
@@ -219,12 +218,6 @@ def compare_with_base(model: r.ModelReport) -> list[str]:
     costs = list_first([describe_change(row) for row in base.changes], MOST_CHANGES, "change")
     lines = [*base.said, *tensors, *costs, *([f"({base.method})"] if base.method else [])]
     return [head, *lines] if lines or model.is_compared else []
-
-
-def _name_change_of(row: r.Measure) -> str:
-    """Return ``bytes +28,351,488 (float32)``."""
-    name = "FLOPs" if row.name == "flops" else row.name
-    return f"{name} {signed(row.base_delta or 0)} ({row.what.partition(', ')[0]})"
 
 
 def short_revision(revision: str, commit: str | None) -> str:
@@ -287,29 +280,19 @@ def list_problems(base: r.RunBase | None) -> Iterator[tuple[str, str]]:
     if base is None:
         return
     for model in sorted(base.removed, key=lambda each: not each.failed):
-        lost = ", and this table does not" if model.failed else ""
-        said = f"removed: {base.revision} declares {_describe_former(model)}{lost}{_describe_reason(model)}"
-        yield "error" if model.failed else "note", said
+        count = "" if model.total is None else f"{exact(model.total)} parameters"
+        limit = f"under a limit of {model.limit}" if model.limit else ""
+        known = " ".join(filter(None, (", ".join(filter(None, (model.config, count))), limit)))
+        known = f"its table there cannot be read: {model.problem}" if model.problem else known
+        said = f"removed: {base.revision} declares {model.name}{f' ({known})' if known else ''}"
+        if model.failed:
+            how = "if you meant to remove it, give the reason in the same change"
+            line = f'[tool.bertsize.removed] {key(model.name)} = "…"'
+            yield "error", f"{said}, and this table does not; {how}: {line}"
+        else:
+            yield "note", f"{said}{f'; its reason: {model.reason}' if model.reason else ''}"
     if missing := base.problem or listed(base.not_compared, MOST_NAMED):
         yield "warning", f"not compared with {base.revision}: {missing}"
-
-
-def _describe_former(model: r.Removed) -> str:
-    """Return ``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, as far as this is known."""
-    if model.problem:
-        return f"{model.name} (its table there cannot be read: {model.problem})"
-    count = "" if model.total is None else f"{exact(model.total)} parameters"
-    what = ", ".join(filter(None, (model.config, count)))
-    said = " ".join(filter(None, (what, f"under a limit of {model.limit}" if model.limit else "")))
-    return f"{model.name} ({said})" if said else model.name
-
-
-def _describe_reason(model: r.Removed) -> str:
-    """Return ``; its reason: ADR-14``, or the line that the table needs: ``[tool.bertsize.removed] encoder = "…"``."""
-    if not model.failed:
-        return f"; its reason: {model.reason}" if model.reason else ""
-    name = model.name if re.fullmatch(r"[\w-]+", model.name, re.ASCII) else f'"{model.name}"'
-    return f'; if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] {name} = "…"'
 
 
 def describe_unchecked(report: r.RunReport) -> str:

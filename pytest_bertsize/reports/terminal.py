@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from pytest_bertsize.findings import BROKEN
-from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.drawing import Line, Style, draw, draw_table, hanging
+from pytest_bertsize.reports.drawing import Line, Style, draw_marked, draw_table, draw_title
 from pytest_bertsize.reports.report import NOTES_FOR_REVIEWERS
 from pytest_bertsize.table.limits import NAMED
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from pytest_bertsize.findings import Finding
     from pytest_bertsize.reports.report import Component, FindingRow, FoldedTensor, Measure, ModelReport, RunBase
 
 MOST_SENTENCES = 40  # the most findings shown for a model, errors first; further ones are usually repetitions
@@ -33,39 +31,33 @@ def draw_failure(model: ModelReport, style: Style) -> str:
     """Draw a failed model: its headline with the fix of the finding that it states, table, changes, other findings."""
     findings = model.own_findings
     if not model.components and not any(each.severity == "error" for each in findings):  # other models have the error
-        return draw(style, *_finding_lines(findings, style, f"{model.name}: "))
+        return "\n".join(list_findings(findings, style, f"{model.name}: "))
     told = next((each for each in findings if each.in_headline and _is_stated(each)), None)
-    fix = told.fix if told else ""
-    stated = model.headline.replace(f"; {fix}", "", 1) if fix else model.headline
-    if told and fix and told.place not in stated:
-        fix = f"{fix} ({told.place})"
+    stated, fix = model.headline, told.fix if told else ""
+    if told and fix:
+        stated = stated.replace(f"; {fix}", "", 1)
+        fix = fix if told.place in stated else f"{fix} ({told.place})"
+    others = [each for each in findings if each is not told]
     blocks = [
-        draw(style, hanging("", "bold red", stated, style), *_fix_lines(fix, style)),
-        _draw_components(model, style) if model.components else "",
-        draw(style, *_base_lines(model, style)),
-        draw(style, *_finding_lines([each for each in findings if each is not told], style)),
-        draw(style, *_choice_lines(model, style)),
+        [draw_marked("", stated, style, "bold red"), *_list_fix(fix, style)],
+        _draw_components(model, style) if model.components else [],
+        _compare_with_base(model, style),
+        list_findings(others, style),
+        _list_choices(model, style),
     ]
-    return "\n\n".join(filter(None, blocks))
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := [*block]))
 
 
 def _is_stated(finding: FindingRow) -> bool:
-    """Return whether a headline states the whole finding and its place: in words, or by the numbers of a limit.
-
-    It does not say by how much a component is off the closed form, nor that the base exceeded the limit already.
-    """
+    """Return whether a headline states the whole finding, also by how much it is off, and how far the base was."""
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return not is_sum and finding.base is None and bool(finding.fix or finding.limit is None)
 
 
-def _fix_lines(fix: str, style: Style) -> list[RenderableType]:
-    return [hanging("  → ", "cyan", fix, style)] if fix else []
-
-
 def draw_model(model: ModelReport, style: Style) -> str:
     """Draw a passed model for ``-v``: title, table, changes, and the costs of next changes."""
-    below = draw(style, *_base_lines(model, style), *_choice_lines(model, style))
-    return "\n\n".join(filter(None, [_draw_components(model, style), below]))
+    below = [*_compare_with_base(model, style), *_list_choices(model, style)]
+    return "\n".join([*_draw_components(model, style), *([""] if below else []), *below])
 
 
 def draw_notes(model: ModelReport, style: Style) -> str:
@@ -76,7 +68,7 @@ def draw_notes(model: ModelReport, style: Style) -> str:
     shown = [
         each for each in model.own_findings if style.verbosity > 0 or each.severity != "note" or each.kind in urgent
     ]
-    return draw(style, *_finding_lines(shown, style, prefix=f"{model.name}: "))
+    return "\n".join(list_findings(shown, style, f"{model.name}: "))
 
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
@@ -94,40 +86,40 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
             if each.severity != "note" or each.kind in NOTES_FOR_REVIEWERS:
                 found.setdefault(identify(each), {})[model.name] = each
     common = {said: rows for said, rows in found.items() if len(rows) > 1}
-    lines = []
+    lines: list[str] = []
     for rows in common.values():
         places = [*dict.fromkeys(each.place for each in rows.values())]
         told = replace(next(iter(rows.values())), file=listed(places, MOST_PLACES), line=None)
-        lines += _finding_lines([told], style, prefix=f"{listed([*rows], MOST_NAMED)}: ")
+        lines += list_findings([told], style, f"{listed([*rows], MOST_NAMED)}: ")
     rest = []
     for model in models:
         left = [each for each in model.findings if identify(each) not in common]
         is_told = not model.components and style.verbosity < 1 and all(each.severity == "note" for each in left)
         rest.append(replace(model, findings=[each for each in left if not is_told or each.kind in NOTES_FOR_REVIEWERS]))
-    return draw(style, *lines), rest
+    return "\n".join(lines), rest
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
     """Draw each finding on a stand-in (for a missing module) once, with the names of its models."""
     found = sentences.list_first(sentences.name_stand_ins(models), MOST_SENTENCES, "stand-in")
-    return draw(style, *(hanging("- ", "dim", each, style) for each in found))
+    return "\n".join(draw_marked("- ", each, style, "dim") for each in found)
 
 
 def draw_comparison(model: ModelReport, style: Style) -> str:
     """Draw the changes of a passed model since the base; return ``""`` if there are none."""
-    return draw(style, *_base_lines(model, style, f"{model.name} ")) if model.differs_from_base else ""
+    return "\n".join(_compare_with_base(model, style, f"{model.name} ")) if model.differs_from_base else ""
 
 
 def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
     """Draw the base of the run if there is something to report, but not the removed models that fail the run."""
-    lines: list[RenderableType] = []
+    lines = []
     is_counted = all(model.parameter_count is not None for model in models)
     if not (base.problem or base.removed or any(model.differs_from_base for model in models)) and is_counted:
         revision = sentences.name_revision(base.revision, base.commit)
-        lines.append(hanging("", "dim", f"against {revision}: no count changed", style))
-    found = (each for each in sentences.list_problems(base) if each[0] != "error")
-    lines += [hanging(f"{sentences.MARKS[severity]} ", "yellow", said, style) for severity, said in found]
-    return draw(style, *lines)
+        lines.append(draw_marked("", f"against {revision}: no count changed", style, "dim"))
+    for severity, said in sentences.list_problems(base):
+        lines += [draw_marked(f"{sentences.MARKS[severity]} ", said, style, "yellow")] if severity != "error" else []
+    return "\n".join(lines)
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root: Path, style: Style) -> str:
@@ -136,7 +128,7 @@ def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root
     folder = os.path.relpath(root)
     project = "" if {*Path(folder).parts} <= {os.pardir} else f" --project {shlex.quote(folder)}"
     said = f'to accept these counts: bertsize accept{project}{since} --reason "…"'
-    return draw(style, hanging("→ ", "cyan", said, style)) if any(map(_can_be_accepted, models)) else ""
+    return draw_marked("→ ", said, style, "cyan") if any(map(_can_be_accepted, models)) else ""
 
 
 def _can_be_accepted(model: ModelReport) -> bool:
@@ -148,26 +140,29 @@ def _can_be_accepted(model: ModelReport) -> bool:
     return is_any_raised and {row.kind for row in errors} <= {*budgets, "differs-from-lock"}
 
 
-def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
-    lines: list[RenderableType] = []
+def list_findings(findings: Sequence[FindingRow | Finding], style: Style, prefix: str = "") -> Iterator[str]:
+    """Draw findings with their places and fixes."""
     for finding in findings[:MOST_SENTENCES]:
-        mark, place = sentences.MARKS[finding.severity], f" ({finding.place})" if finding.place else ""
-        said = f"{prefix}{finding.message}{place}"
-        lines += [hanging(f"{mark} ", _COLOURS[finding.severity], said, style), *_fix_lines(finding.fix, style)]
-    rest = sentences.count_rest(len(findings), MOST_SENTENCES, "finding")
-    return [*lines, *(hanging("", "dim", f"{prefix}{each}", style) for each in rest)]
+        said = f"{prefix}{finding.message}{f' ({finding.place})' if finding.place else ''}"
+        yield draw_marked(f"{sentences.MARKS[finding.severity]} ", said, style, _COLOURS[finding.severity])
+        yield from _list_fix(finding.fix, style)
+    for rest in sentences.count_rest(len(findings), MOST_SENTENCES, "finding"):
+        yield draw_marked("", f"{prefix}{rest}", style, "dim")
 
 
-def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
+def _list_fix(fix: str, style: Style) -> Iterator[str]:
+    yield from [draw_marked("  → ", fix, style, "cyan")] if fix else []
+
+
+def _list_choices(model: ModelReport, style: Style) -> list[str]:
     """Draw sizes that would fit, and the costs of next changes, for ``-v``."""
     said = sentences.describe_choices(model.choices) if style.verbosity > 0 else {}
-    return [hanging("→ ", "cyan", f"{title}: {'; or '.join(lines)}", style) for title, lines in said.items()]
+    return [draw_marked("→ ", f"{title}: {'; or '.join(lines)}", style, "cyan") for title, lines in said.items()]
 
 
-def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[RenderableType]:
-    lines = sentences.compare_with_base(model)
-    head = [hanging("→ ", "cyan", f"{prefix}{each}", style) for each in lines[:1]]
-    return [*head, *(hanging("    ", "", each, style) for each in lines[1:])]
+def _compare_with_base(model: ModelReport, style: Style, prefix: str = "") -> Iterator[str]:
+    for number, line in enumerate(sentences.compare_with_base(model)):
+        yield draw_marked("    ", line, style) if number else draw_marked("→ ", f"{prefix}{line}", style, "cyan")
 
 
 # all models of a run
@@ -177,24 +172,19 @@ def draw_overview(models: Sequence[ModelReport], style: Style) -> str:
     """Draw a row for each model; if many passed, one line counts them, unless ``-v`` asks for all rows."""
     passed = [model for model in models if model.verdict == "passed"]
     is_short = style.verbosity < 1 and len(passed) > MOST_ROWS
-    rows = [model for model in models if not is_short or model.verdict != "passed"]
+    lines = []
+    for model in models:
+        if not is_short or model.verdict != "passed":
+            cells = {MODEL: f"{sentences.MARKS[model.verdict]}  {model.name}", **sentences.show_model(model)}
+            lines.append(Line(cells, dict.fromkeys(cells, "red") if model.verdict == "failed" else {}))
     parts = []
-    if rows:
-        dropped_first = ("architecture", "vs base", "left", "budget")
-        parts.append(draw_table(map(_draw_model, rows), (MODEL, "architecture"), dropped_first, style))
+    if lines:
+        dropped_first, words = ("architecture", "vs base", "left", "budget"), (MODEL, "architecture")
+        named = {MODEL: NAME}
+        parts.append(draw_table(lines, words, style, names=named, dropped_first=dropped_first, is_ruled=False))
     if is_short:
-        rooms = [(row.room_left, model.name) for model in passed if (row := model.total_row) and row.max is not None]
-        tightest = f"; the least room is that of {min(rooms)[1]} ({compact_left(min(rooms)[0] or 0)})" if rooms else ""
-        free = sum(model.report_only for model in passed)
-        unlimited = f", {exact(free)} of them report-only" if free else ""
-        said = f"{plural(len(passed), 'model')} passed{unlimited}{tightest}; -v shows each"
-        parts.append(draw(style, hanging("✓  ", "", said, style)))
+        parts.append(draw_marked("✓  ", f"{plural(len(passed), 'model')} passed; -v shows each", style))
     return "\n".join(parts)
-
-
-def _draw_model(model: ModelReport) -> Line:
-    cells = {MODEL: f"{sentences.MARKS[model.verdict]}  {model.name}", **sentences.show_model(model)}
-    return Line(cells, dict.fromkeys(cells, "red") if model.verdict == "failed" else {})
 
 
 # the table of one model's components
@@ -206,30 +196,25 @@ MOST_LINES = 200  # the most components in a table
 BAR = 9  # the width of a full bar, in cells of the terminal
 
 
-def _draw_components(model: ModelReport, style: Style) -> str:
+def _draw_components(model: ModelReport, style: Style) -> list[str]:
     """Draw the title of a model, its table, and the sentences below it."""
-    from rich.text import Text
-
-    is_full = style.verbosity > 0
+    is_full, lines = style.verbosity > 0, []
     rows = model.list_rows(MOST_LINES, is_full=is_full)
-    lines = []
     for row in rows:
-        times = f" ×{row.layers}" if row.layers > 1 else ""
-        indent = "  " * row.name.count(".")
+        indent, times = "  " * row.name.count("."), f" ×{row.layers}" if row.layers > 1 else ""
         cells = sentences.show_row(row, model.total_row, is_full=is_full)
         lines.append(_draw_row(row, f"{indent}{row.name.rpartition('.')[2]}{times}", cells))
         tensors = [each for each in model.tensors if each.component == row.name] if style.verbosity > 1 else []
         lines += [_draw_tensor(each, row, f"{indent}    ", cells) for each in tensors[:MOST_LINES]]
-    measures = model.limited_measures
-    lines += [_draw_row(row, row.name, sentences.show_row(row, None, is_full=is_full)) for row in measures]
-    name = TENSOR if style.verbosity > 1 else NAME
-    table = draw_table(lines, (COMPONENT, BAR_OF_USE), DROPPED_FIRST, style, name=name, is_ruled=True)
-    title = Text(model.architecture, style="bold").append(f"  {model.config}  " if model.config else "  ", style="cyan")
-    title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
+    for measure in model.limited_measures:
+        lines.append(_draw_row(measure, measure.name, sentences.show_row(measure, None, is_full=is_full)))
+    named = {COMPONENT: TENSOR if style.verbosity > 1 else NAME}
+    table = draw_table(lines, (COMPONENT, BAR_OF_USE), style, names=named, dropped_first=DROPPED_FIRST, gap=1)
+    symbols = " ".join(f"{symbol}={size}" for symbol, size in model.symbols.items())
+    title = draw_title(model.architecture, "  ".join(filter(None, (model.config, symbols))), style)
     said = [f"({each})" for each in sentences.describe_table(model, is_full=is_full)]
     said += sentences.count_rest(len(model.components), len(rows), "component") if is_full else []
-    below = draw(style, *(hanging("  ", "dim", each, style) for each in said))
-    return "\n".join(filter(None, [draw(style, title), table, below]))
+    return [title, table, *(draw_marked("  ", each, style) for each in said)]
 
 
 def _draw_row(row: Component | Measure, label: str, cells: dict[str, str]) -> Line:
@@ -249,7 +234,7 @@ def _draw_tensor(tensor: FoldedTensor, row: Component, indent: str, of_row: dict
     times = f" ×{tensor.layers}" if tensor.layers > 1 else ""
     frozen = "" if tensor.trainable else " frozen"
     actual, expected = tensor.actual, tensor.expected
-    tail = tensor.name.rpartition(".*.")[2] if ".*." in tensor.name else tensor.name
+    tail = tensor.name.rpartition(".*.")[2]
     cells = {COMPONENT: f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}"}
     cells |= {**dict.fromkeys([*of_row, BAR_OF_USE], ""), "closed form": sentences.show_count(expected)}
     if row.actual is not None:

@@ -188,11 +188,3 @@ def key(name: str) -> str:
     import tomlkit
 
     return tomlkit.key(name).as_string()
-
-
-def in_ascii(text: str) -> str:
-    """Escape TOML for an output that cannot show every character.
-
-    Our TOML has non-ASCII characters only in comments and between double quotes, where an escape means the same.
-    """
-    return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08x}", text)

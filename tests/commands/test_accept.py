@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from tests.conftest import Project
 
 LOCKED = f'    [tool.bertsize]\n    lock = "bertsize.lock"{TABLE}'
-WRITTEN = [
-    "pyproject.toml:9: bursts: head 2,548 → 2,549, for 2,549",
-    "→ reason: written for bursts; commit it",
-]
+WRITTEN = ["pyproject.toml:9: bursts: head 2,548 → 2,549, for 2,549", "→ reason: written for bursts; commit it"]
 
 
 def said(*names: str, reason: str = "ADR-12", **more: Any) -> tuple[int, list[str], list[str]]:

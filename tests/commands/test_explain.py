@@ -15,7 +15,7 @@ from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.explain.command import draw_lines
 from pytest_bertsize.commands.explain.tree import Line, list_leaves, list_tree
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.reports.drawing import Style, draw
+from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.table.settings import find_table
 from tests.conftest import BERT_BASE
 from tests.support.bert_reviews import BERT
@@ -114,7 +114,7 @@ def test_components_sum_to_the_total_by_their_formulas_and_no_number_is_cut_at_8
         for leaf in leaves:
             assert value_of(formulas.sum_one_copy([leaf.symbolic]).text, sizes) == leaf.owned, leaf
         assert value_of(formulas.sum_all_copies(leaf.symbolic for leaf in leaves).text, sizes) == form.total
-    text = draw(Style(80), draw_lines(lines, Style(80)))  # of the second, with its tensors
+    text = draw_lines(lines, Style(80))  # of the second, with its tensors
     assert max(map(cell_len, text.splitlines())) < 80
     rows = [line for line in text.splitlines() if re.search(r"\d$", line)]
     assert [row.split()[-1] for row in rows][-1] == f"{form.total:,}"
@@ -210,24 +210,16 @@ def test_the_nearest_table_upwards_is_the_projects_and_one_that_may_be_ours_is_n
 
 def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch) -> None:
     said = bertsize.refused("explain", "clx")
-    assert "declares no such model: it declares cls; did you mean 'cls'?" in said
+    assert "pyproject.toml declares cls; did you mean 'cls'?" in said
     assert "is not in a git repository" in bertsize.refused("explain", "HEAD:cls")
     (declaring / "pyproject.toml").unlink()
     said = bertsize.refused("explain", "cls")
-    assert "declares a model; run hf download cls" in said
+    assert "declares no model; run hf download cls" in said
     assert "or run bertsize init" in said
 
 
 def test_the_command_alone_prints_its_help(bertsize: Bertsize) -> None:
     assert "usage: bertsize" in bertsize.printed()
-
-
-def test_the_folder_that_peft_saves_is_an_adapter(declaring: Path, bertsize: Bertsize) -> None:
-    (declaring / "lora").mkdir()
-    (declaring / "lora/adapter_config.json").write_text('{"peft_type": "LORA", "r": 4, "target_modules": ["query"]}')
-    with (declaring / "pyproject.toml").open("a") as table:
-        table.write('adapter = "lora"\n')
-    assert f"{12 * 2 * 4 * 768:,}" in bertsize.printed("explain", "cls")
 
 
 # code that makes the config

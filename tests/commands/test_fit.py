@@ -112,7 +112,7 @@ def count_again(table: str, found: list[dict[str, Any]]) -> Iterator[ClosedForm]
 
 
 def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(bertsize: Bertsize) -> None:
-    declare('overrides = { num_hidden_layers = 5, type_vocab_size = 1 }\nbudget.total = "955K"')
+    declare('overrides = { num_hidden_layers = 5, type_vocab_size = 1 }\nbudget.total = { max = "955K" }')
     first = bertsize.json("fit", "small")["shapes"][0]
     assert first["overrides"] == {"num_hidden_layers": 4, "type_vocab_size": 1}
     assert first["parameters"] == 954_496 - 128

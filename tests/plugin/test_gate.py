@@ -81,13 +81,6 @@ def test_neither_workers_nor_hash_seed_change_output_status_or_report(
     assert len(reports) == len(said) == 1
 
 
-def test_junit_has_the_line_that_stands_alone_and_the_counts(project: Project) -> None:
-    project(BURSTS).runpytest("--bert-budget", "--junitxml=junit.xml")
-    xml = Path("junit.xml").read_text()
-    assert 'message="bursts: total 59,549, limit 50,000 (+9,549); 1 more finding"' in xml
-    assert "\x1b" not in xml
-
-
 def test_an_unbuildable_model_fails_and_the_next_is_checked(project: Project) -> None:
     table = FITS + FITS.replace("fits", "breaks") + "overrides = { pad_token_id = 5_000 }\n"
     result = project(table).runpytest("--bert-budget")

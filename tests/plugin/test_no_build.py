@@ -50,10 +50,6 @@ def in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def limited(*lines: str) -> str:
-    return "\n".join(['[tool.bertsize.models.limited]\nconfig = "config.json"', *lines, ""])
-
-
 def report(path: str = "size.json") -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
     return found
@@ -243,11 +239,6 @@ def test_what_a_lock_does_not_say_is_not_held_to_it(with_lock: pytest.Pytester, 
     assert result.outlines[-1] == NOT_COUNTED
 
 
-def test_the_fixture_is_not_given_what_a_lock_counts(with_lock: pytest.Pytester) -> None:
-    Path("test_a.py").write_text("def test_it(bert_budget): pass\n", encoding="utf-8")
-    with_lock.runpytest(*OPTIONS).assert_outcomes(passed=1, errors=1)
-
-
 def test_a_checkpoint_is_said_not_to_be_compared(project: Project) -> None:
     pytester = project(FITS + 'checkpoint = "model.safetensors"\n')
     header = b'{"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
@@ -259,49 +250,35 @@ def test_a_checkpoint_is_said_not_to_be_compared(project: Project) -> None:
     assert said in in_one_line(check()[1])
 
 
-# bytes and FLOPs
+# FLOPs
 
 
 @pytest.mark.parametrize(
-    ("limit", "status"), [("925_440", pytest.ExitCode.OK), ("925_439", pytest.ExitCode.TESTS_FAILED)]
+    ("config", "limit", "said"),
+    [
+        ({}, "max = 925_440, seq_len = 8", ""),
+        ({}, "max = 925_439, seq_len = 8", "limited: flops 925,440, limit 925,439 (+1)"),
+        ({"type_vocab_size": 1, "model_type": "roberta"}, "max = 9_000_000, seq_len = 38", ""),
+        (
+            {"type_vocab_size": 1, "model_type": "roberta"},
+            "max = 9_000_000, seq_len = 39",
+            "seq_len 39 exceeds its max_position_embeddings 40, whose first 2 are never used",
+        ),
+        ({"model_type": "mpnet"}, "max = 9_000_000, seq_len = 8", "no closed form for its FLOPs, and nothing is built"),
+    ],
 )
-def test_a_budget_of_flops_is_held_by_the_closed_form(project: Project, limit: str, status: pytest.ExitCode) -> None:
-    pytester = project(limited(f"budget.flops = {{ max = {limit}, seq_len = 8 }}"))
-    assert pytester.runpytest(*OPTIONS).ret == status
-
-
-@pytest.mark.parametrize("options", [OPTIONS, ("--bert-budget",)], ids=["no build", "full"])
-def test_flops_of_more_tokens_than_positions_are_an_error(
-    project: Project, tiny: dict[str, Any], options: tuple[str, ...]
+def test_flops_are_held_by_their_closed_form(
+    project: Project, tiny: dict[str, Any], config: dict[str, Any], limit: str, said: str
 ) -> None:
-    """Of the tiny model's 40 positions, RoBERTa never uses the first 2."""
-    table = '[tool.bertsize.models.{0}-{1}]\nconfig = "{0}.json"\nbudget.flops = {{ max = "900M", seq_len = {1} }}\n'
-    lengths = {"bert": (40, 41), "roberta": (38, 39)}
-    pytester = project("".join(table.format(name, each) for name, both in lengths.items() for each in both))
-    Path("bert.json").write_text(json.dumps(tiny), "utf-8")
-    roberta = {**tiny, "model_type": "roberta", "architectures": ["RobertaModel"]}
-    Path("roberta.json").write_text(json.dumps(roberta), "utf-8")
-    pytester.runpytest(*options, "--bert-budget-report=size.json")
-    said = [
-        [each["message"] for each in model["findings"] if each["severity"] == "error"] for model in report()["models"]
-    ]
-    more = "exceeds its max_position_embeddings 40"
-    bert, roberta_s = f"its FLOPs cannot be counted: seq_len 41 {more}", f"39 {more}, whose first 2 are never used"
-    assert said == [[], [bert], [], [f"its FLOPs cannot be counted: seq_len {roberta_s}"]]
-
-
-def test_flops_without_a_closed_form_of_theirs_are_an_error(project: Project, tiny: dict[str, Any]) -> None:
-    mpnet = {**tiny, "model_type": "mpnet", "architectures": ["MPNetModel"]}
-    del mpnet["type_vocab_size"]
-    table = limited("budget.flops = { max = 900_000_000, seq_len = 8 }")
-    result = project(table, mpnet).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    text = in_one_line(result.stdout.str())
-    assert "limited: pyproject.toml:4: " in text
-    assert "there is no closed form for its FLOPs, and nothing is built" in text
-
-
-# the base
+    """The tiny model has 40 positions, of which RoBERTa never uses the first 2."""
+    classes = {"bert": "BertForMaskedLM", "roberta": "RobertaModel", "mpnet": "MPNetModel"}
+    found = {**tiny, **config}
+    found["architectures"] = [classes[found["model_type"]]]
+    found = {key: each for key, each in found.items() if (key, found["model_type"]) != ("type_vocab_size", "mpnet")}
+    table = f'[tool.bertsize.models.limited]\nconfig = "config.json"\nbudget.flops = {{ {limit} }}\n'
+    result = project(table, found).runpytest(*OPTIONS)
+    assert result.ret == (pytest.ExitCode.TESTS_FAILED if said else pytest.ExitCode.OK)
+    assert said in in_one_line(result.stdout.str())
 
 
 # markers, fixture
@@ -322,15 +299,12 @@ def test_a_marked_test_is_held_to_the_closed_form(project: Project) -> None:
     )
 
 
-def test_the_fixture_is_an_error_that_says_what_to_do(project: Project) -> None:
-    source = "def test_it(bert_budget): pass"
-    result = project(FITS, test_a=source).runpytest(*OPTIONS)
+def test_the_fixture_is_an_error_that_says_what_to_do_also_where_a_lock_counts(with_lock: pytest.Pytester) -> None:
+    Path("test_a.py").write_text("def test_it(bert_budget): pass\n", encoding="utf-8")
+    result = with_lock.runpytest(*OPTIONS)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["the fixture bert_budget needs a build: run it without --bert-budget-no-build"])
     result.stdout.no_fnmatch_line("*Traceback*")
-
-
-# mistakes
 
 
 # which release the closed forms are asked about

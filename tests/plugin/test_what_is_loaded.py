@@ -281,11 +281,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(
     ("line", "how"),
-    [
-        (NOT_ISOLATED, "a mistake in the table"),
-        (PYTEST, "nothing to build"),
-        ([*PYTEST, "-n2"], "well"),
-    ],
+    [(NOT_ISOLATED, "a mistake in the table"), (PYTEST, "nothing to build"), ([*PYTEST, "-n2"], "well")],
     ids=lambda each: each if isinstance(each, str) else " ".join(each[2:]),
 )
 def test_however_a_run_ends_its_helper_has_ended(started: Callable[[], list[int]], line: list[str], how: str) -> None:

@@ -78,7 +78,7 @@ def test_every_format_is_written_incomplete_before_the_run_and_whole_after_it(tm
     reports = ReportFiles(tuple(tmp_path / name for name in NAMES), declared("encoder"))
     reports.write([], {})
     begun = {name: (tmp_path / name).read_text("utf-8") for name in NAMES}
-    reports.finish([passing()], {})
+    reports.write([passing()], {}, is_final=True)
     ended = {name: (tmp_path / name).read_text("utf-8") for name in NAMES}
     said = re.compile('INCOMPLETE|incomplete: NOT CHECKED|"complete": false')
     assert [name for name in NAMES if said.search(begun[name])] == [*NAMES]
@@ -90,7 +90,7 @@ def test_every_format_is_written_incomplete_before_the_run_and_whole_after_it(tm
 def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) -> None:
     gone = tmp_path / "gone/size.md"
     reports = ReportFiles((gone, tmp_path / "size.md"), declared("encoder"))
-    reports.finish([passing()], {})
+    reports.write([passing()], {}, is_final=True)
     assert reports.problems == [f"the report {gone} could not be written: No such file or directory"]
     assert (tmp_path / "size.md").read_text("utf-8").startswith("<!-- pytest-bertsize report -->")
 
@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) ->
 def test_a_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
     paths = tuple(tmp_path / name for name in NAMES)
     reports = ReportFiles(paths, declared("encoder"))
-    reports.finish([replace(passing(), headline="encoder: \ud800")], {})
+    reports.write([replace(passing(), headline="encoder: \ud800")], {}, is_final=True)
     assert reports.problems == []
     assert json.loads(paths[0].read_text("utf-8"))["models"][0]["headline"] == "encoder: \ud800"
     assert [path.exists() for path in paths] == [True] * len(paths)
@@ -223,6 +223,7 @@ def test_junit_has_a_marked_test_that_failed_once_however_often_it_was_looked_at
     """
     found = properties(project(BOUNDED, None, test_marked=test))["test_marked"]
     assert (found["mine"], found["bertsize.verdict"], found["bertsize.total"]) == ("1", "failed", "59549")
+    assert 'message="bursts: head 2,549, limit 2,548 (+1)' in Path("junit.xml").read_text("utf-8")
 
 
 def test_junit_has_nothing_of_a_marked_test_whose_model_is_within_its_budget(project: Project) -> None:

@@ -76,8 +76,6 @@ def unbuilt() -> ModelReport:
         (failing(), "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → fix the "),
         (failing(), "Warning pruned_heads changes nothing here (config.json:4)"),
         (failing(), "What changed against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146) tie_word"),
-        (failing(), "encoder.norm +6,144) max_position_embeddings 512 → 1,024: +393,216 in embeddings.position the "),
-        (failing(), "(by 3 builds of today's code)"),
         (failing(), "Would fit num_hidden_layers 14 → 8 (105,027,444)"),
         (failing(), "one more layer (num_hidden_layers 14 → 15) +7,087,872"),
         (
@@ -85,17 +83,14 @@ def unbuilt() -> ModelReport:
             "Layer Base Closed form Actual bert.encoder.layer.12-13 ×2, each none 7,087,872 7,087,872 … attention.part0",
         ),
         (failing(), "attention.part0.weight none 768×768 768×768"),
-        (free_key(), "no count changed num_attention_heads 12 → 6: 0"),
         (limited(total={"min": "110M"}), "Budget ≥110M 485,702 beyond it"),
         (other_tensors(), "Closed form other tensors"),
         (limited(embeddings="24M"), "Budget embeddings 24M 162,816 left"),
         (limited(total="120M"), "Closed form matches tensor by tensor"),
         (limited(), "Budget report-only Weights"),
-        (replace(plain(passing()), config=""), "within its 110.2M BertForMaskedLM; V = "),
         (new(), "What changed against main (bbbbbbbbbb) new: main declares no model fresh"),
         (not_built(), "109,514,298 by the closed form, not built"),
         (unbuilt(), "Closed form not compared it was not built"),
-        (unbuilt(), "not built: the closed form gives these counts"),
         (refused(), 'Error the key "auto_map" runs code (config.json:3) → remove it'),
         (without_closed_form(), "Closed form not compared the budget alone is"),
     ],
@@ -141,7 +136,6 @@ LOST = run(passing(), configured=3, not_checked=["left", "out"], complete=False)
         ),
         (run(GOOD, BAD), "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7%), "),
         (run(GOOD, BAD), "; 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its"),
-        (run(GOOD, BAD), "good: 109,514,298 parameters, as at main; within its 110.2M"),
         (LOST, "NOT CHECKED: left, out; this report does not cover every model, so it is no pass"),
     ],
 )
@@ -157,15 +151,6 @@ def test_what_is_broken_is_marked_in_its_cell_and_a_column_that_says_nothing_is_
     assert "Vs formula" in passed
     assert "Closed form</th>" not in passed
     assert passed == render_page(run(passing()))  # the same bytes for the same report
-
-
-def test_of_a_limit_that_was_raised_the_limit_is_marked() -> None:
-    model = failing()
-    assert '<td class="n budget bad">' not in render_page(run(model))
-    for row in model.components:
-        if row.name == "total":
-            row.max, row.limit, row.expected = 150_000_000, "150M", row.actual
-    assert '<td class="n budget bad">150M</td>' in render_page(run(model))
 
 
 def test_a_page_of_several_models_has_links_to_them_and_bars_of_what_changed() -> None:

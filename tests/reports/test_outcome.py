@@ -38,9 +38,9 @@ def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "",
     return Outcome(models, VERSIONS, files, excuse)
 
 
-def lines(of: Outcome, verbosity: int = 0, *, tables: bool = True, accepting: bool = False) -> list[Line]:
+def lines(of: Outcome, verbosity: int = 0, *, accepting: bool = False) -> list[Line]:
     """Return all lines but the overview, which there is where a model has not failed."""
-    told = [*summarize_run(of, Style(80, verbosity=verbosity), tables=tables, accepting=accepting)]
+    told = [*summarize_run(of, Style(80, verbosity=verbosity), accepting=accepting)]
     is_first = verbosity > 0 or (verbosity == 0 and any(each.verdict != "failed" for each in of.checked))
     return told[1:] if is_first else told
 
@@ -180,11 +180,13 @@ def test_what_became_of_it_since_the_base_is_told_where_its_table_is_not() -> No
     assert told not in lines(of, verbosity=1)
 
 
-def test_its_table_is_told_where_it_is_asked_for_and_was_not_told_before() -> None:
+def test_its_table_is_told_where_it_is_asked_for_and_there_is_one() -> None:
     of = outcome(found("encoder"))
     first, *rest = lines(of, verbosity=1)
     assert "total" in first.text
-    assert rest == lines(of, verbosity=1, tables=False) == lines(of)
+    assert rest == lines(of)
+    uncounted = replace(found("encoder"), verdict="uncounted", components=[])
+    assert lines(outcome(uncounted), verbosity=1) == lines(outcome(uncounted))
 
 
 def test_warnings_of_what_passed_are_told_in_no_colour() -> None:

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from pytest_bertsize.builder.messages import NotBuilt, Why
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.quantity import compact_left, percent_used
-from pytest_bertsize.reports.drawing import Style, draw, hanging
+from pytest_bertsize.reports.drawing import Style, draw_marked
 from pytest_bertsize.reports.markdown import render_page as markdown
 from pytest_bertsize.reports.report import FoldedTensor, Lock, Measure, ModelReport, TensorChange
 from pytest_bertsize.reports.sentences import show_share
@@ -32,11 +31,6 @@ from pytest_bertsize.reports.terminal import (
     draw_overview,
     take_common,
 )
-from pytest_bertsize.review.check import conclude
-from pytest_bertsize.review.examine import Subject
-from pytest_bertsize.table.limits import Budget
-from pytest_bertsize.table.model import Model
-from pytest_bertsize.table.settings import Settings
 from tests.support import run_reports
 from tests.support.parsed_page import words
 from tests.support.run_reports import against, bert, blank, component, failing, finding, model, passing, run
@@ -104,7 +98,7 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
 )
 def test_what_is_to_be_pasted_is_on_one_line(pasted: str) -> None:
     for before in range(40, 80, 3):
-        drawn = draw(Style(80), hanging("  → ", "", f"{'w' * before} write {pasted} and that", Style(80)))
+        drawn = draw_marked("  → ", f"{'w' * before} write {pasted} and that", Style(80))
         assert any(pasted in line for line in drawn.splitlines()), before
         assert [line for line in drawn.splitlines() if pasted not in line and len(line) > 79] == []
 
@@ -209,16 +203,14 @@ def passed(name: str, size: int = 100_000_000, **more: Any) -> ModelReport:
 
 
 def test_many_that_passed_are_one_line_and_what_failed_is_a_row_unless_detail_is_asked_for() -> None:
-    free = [passed("free", 109_000_000, report_only=True, components=[component("total", 7)])]
+    free = [passed("free")]
     models = [passed(f"model-{index}", 100_000_000 + index) for index in range(MOST_ROWS)]
     broken = model(component("total", 111_000_000, maximum=110_000_000), name="broken")
     for all_models, rows in ([*models, broken], MOST_ROWS + 1), ([*models, *free, broken], 1):
         lines = draw_overview(all_models, Style(120)).splitlines()
         assert len([line for line in lines if "BertForMaskedLM" in line]) == rows
         assert any(line.split()[:2] == ["✗", "broken"] for line in lines)
-    assert lines[-1] == (
-        "✓  31 models passed, 1 of them report-only; the least room is that of model-29 (+9.9M); -v shows each"
-    )  # 110,000,000 - 100,000,029 = 9,999,971
+    assert lines[-1] == "✓  31 models passed; -v shows each"
     assert len(draw_overview([*models, *free, broken], Style(120, verbosity=1)).splitlines()) == 1 + 32
 
 
@@ -305,24 +297,10 @@ def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:
     assert [[each.message for each in found.findings] for found in rest] == [[f"{line} alone"] for line in range(1, 6)]
 
 
-@pytest.mark.parametrize(
-    "failed",
-    [NotBuilt(Why.ON_WINDOWS), NotBuilt(Why.NO_PYTHON, "is not there", python="python"), NotBuilt(Why.SLOW_IMPORT)],
-    ids=lambda each: each.kind.value,
-)
-def test_what_keeps_every_model_from_being_built_is_told_once_whatever_their_classes(failed: NotBuilt) -> None:
-    declared = {"a": Model(config="a.json", budget=Budget()), "b": Model(factory="acme:build", budget=Budget())}
-    models = []
-    for name, each in declared.items():
-        subject = Subject(each, Settings(Path("pyproject.toml"), "", {}), "bert", name.upper())
-        (found,) = conclude(subject, failed).findings
-        row = replace(finding(found.message, found.fix), kind=found.kind)
-        note = finding(f"a note on {name}", severity="note")
-        models.append(replace(model(component("total", 0), findings=[row, note], name=name), components=[]))
-    told, rest = take_common(models, Style(200))
-    assert f"✗ a, b: {failed.reason}" in told
-    assert "--bert-budget" not in told
-    assert [each.findings for each in rest] == [[], []]
+def test_of_models_that_were_not_counted_notes_alone_are_not_told_unless_detail_is_asked_for() -> None:
+    notes = [finding("the same"), finding("a note", severity="note")]
+    models = [replace(model(component("total", 0), findings=notes, name=name), components=[]) for name in "ab"]
+    assert [each.findings for each in take_common(models, Style(200))[1]] == [[], []]
     assert [len(each.findings) for each in take_common(models, Style(200, verbosity=1))[1]] == [1, 1]
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.symbols import ONE
-from pytest_bertsize.commands.explain.tree import TIED, Leaf, Line, Tensors, group_by, write_shape, write_sums
+from pytest_bertsize.commands.explain.tree import Leaf, Line, Tensors, group_by, write_shape
 from pytest_bertsize.inventory import TOTAL, parents_first
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
-FAMILY = "bert"
-"""The family whose modules are in :data:`NAMES`."""
+FAMILY = "bert"  # the family whose modules are in NAMES
 VOCABULARIES = ("transformers", "bert4keras", "tensorflow")
 
 _LAYER, _TF_LAYER = "encoder.layer.*", "bert/encoder/layer_k"
@@ -54,10 +53,7 @@ ORDER = {layer: place for place, (layer, _, _) in enumerate(NAMES.values())}
 
 
 def rename(name: str, vocabulary: str, architecture: str) -> str:
-    """Return the layer of bert4keras that has a tensor, or the tensor's variable in Google's checkpoints.
-
-    :returns: the name; ``""`` if the vocabulary has none for the tensor.
-    """
+    """Return the layer of bert4keras that has a tensor, or the variable in Google's checkpoints; ``""`` for none."""
     module, _, tensor = name.removeprefix("bert.").rpartition(".")
     layer, variable, ends = NAMES.get(module, ("", "", {}))
     if vocabulary != "tensorflow":
@@ -69,34 +65,31 @@ def rename(name: str, vocabulary: str, architecture: str) -> str:
 
 def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
     """List a line for every layer or tensor, each component's sum under its lines, and the total."""
-    naming = _Naming(form, vocabulary)
+    naming = _Naming(form)
+    naming.vocabulary = vocabulary
     lines = [line for name in parents_first(naming.by_component) for line in naming.list_component(name)]
     rest = [Line(0, "dropout and add layers", minor=True)] if naming.has_layers else []
     return [*lines, *rest, Line(0, TOTAL, count=form.total)]
 
 
 class _Naming(Tensors):
-    def __init__(self, form: ClosedForm, vocabulary: str) -> None:
-        super().__init__(form)
-        self.vocabulary = vocabulary
-        self.has_layers = vocabulary == "bert4keras"
-        """True if each line is a layer of Keras; else it is a tensor."""
+    vocabulary = ""
+
+    @property
+    def has_layers(self) -> bool:
+        """Return whether each line is a layer of Keras; else it is a tensor."""
+        return self.vocabulary == "bert4keras"
 
     def list_component(self, name: str) -> list[Line]:
-        members = self.by_component[name]
         lines: list[Line] = []
-        groups = group_by(members, lambda leaf: leaf.repeats)
-        for repeats, group in groups.items():
-            times = None if repeats == ONE else group[0].times
+        for repeats, group in group_by(self.by_component[name], lambda leaf: leaf.repeats).items():
             named = group_by(group, self._find_name)
             in_order = sorted(named, key=lambda each: ORDER.get(each, len(NAMES))) if self.has_layers else named
-            lines += [self._make_line(each, named[each], times) for each in in_order]
-            if times is not None:
+            lines += [self._describe(each, named[each]) for each in in_order]
+            if repeats != ONE:
                 one = "one Transformer" if self.has_layers else "one layer"
-                lines.append(self.make_sum_line(0, f"{one} of {times:,}", group, times))
-        return (
-            lines if len(lines) == 1 else [*lines, self.make_component_line(name, members, write_sums(groups.values()))]
-        )
+                lines.append(self.make_line(0, f"{one} of {group[0].times:,}", group, ""))
+        return lines if len(lines) == 1 else [*lines, self.make_component_line(name, has_lines=True)]
 
     def _find_name(self, leaf: Leaf) -> str:
         architecture = self.form.architecture
@@ -106,13 +99,11 @@ class _Naming(Tensors):
         is_own = self.has_layers and held == leaf.name and architecture.added  # a layer of the class itself
         return leaf.module if is_own else leaf.name.replace(".*.", ".k.")
 
-    def _make_line(self, name: str, group: list[Leaf], times: int | None) -> Line:
-        shape = write_shape(
-            group[0].shape[::-1] if name.endswith("/kernel") else group[0].shape
-        )  # a row for each input
+    def _describe(self, name: str, group: list[Leaf]) -> Line:
+        first = group[0]
+        shape = write_shape(first.shape[::-1] if name.endswith("/kernel") else first.shape)  # a row for each input
         if all(leaf.tied_to for leaf in group):
-            source = group[0].tied_to or ""
-            owner = self._find_name(self.by_name[source]) if source in self.by_name else source
-            return Line(1, name, f"{TIED}{owner}", shape, 0, times and 0, minor=True, tensor=True)
-        numbers = self.write_numbers(group) if self.has_layers else shape
-        return self.make_sum_line(1, name, group, times, numbers=numbers, tensor=not self.has_layers)
+            owner = self.by_name.get(first.tied_to or "")
+            tie = f"tied to {self._find_name(owner) if owner else first.tied_to}"
+            return self.make_line(1, name, group, shape, formula=tie, minor=True, tensor=True)
+        return self.make_line(1, name, group, None if self.has_layers else shape, tensor=not self.has_layers)

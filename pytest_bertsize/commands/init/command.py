@@ -16,13 +16,10 @@ from pytest_bertsize.reports.drawing import draw_marked
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.model import TABLE_BY_HAND
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.table.toml import in_ascii
 from pytest_bertsize.wording import plural, printable
 
-NOTHING = 1
-"""The exit status if init cannot declare any model without the user."""
-MOST_LINES = 20
-"""The most lines to print for one group, such as ``model classes``."""
+NOTHING = 1  # the exit status if init cannot declare any model without the user
+MOST_LINES = 20  # the most lines to print for one group, such as ``model classes``
 BY_COMMAND = (
     "bertsize init MODULE:CLASS builds a class, with the arguments of --kwargs, and proposes its table; if a script "
     "makes the model, call check_model(model, \"NAME\") in the script, and run bertsize init 'python train.py'"
@@ -31,28 +28,21 @@ NOT_IN = "init does not read tests, files that git ignores, or folders that are 
 
 
 def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:
-    """Propose a table for every config whose class is certain and that the project does not declare yet.
-
-    :param root: the folder of the pyproject.toml, which may be missing.
-    :param writes: whether to write the tables, not only print them.
-    :param is_named: whether the user named the folder.
-    :returns: the exit status.
-    """
+    """Propose a table for every config whose class is certain and that the project does not declare yet."""
     try:
         before = read_project(root, is_named=is_named)
         declared = plural(len(before.settings.models), "model") if before.settings.models else ""
         with collector_paused():
             found = Proposal(before, registry_of(before.settings, asked_about(before.settings).release))
+            if declared and not found.tables:
+                uncertain = plural(found.uncertain, "config")
+                left = f", and init is not certain of {uncertain}" if found.uncertain else ""
+                say_marked("", f"nothing to add: pyproject.toml declares {declared}{left}", err)
+                return GOOD
             lines = [*_describe_rest(found, code=not declared)]
-            for mark, line in lines if found.tables or not declared else ():
+            for mark, line in lines:
                 say_marked(mark, line, err)
             if not found.tables:
-                if declared:
-                    left = (
-                        f", and init is not certain of {plural(found.uncertain, 'config')}" if found.uncertain else ""
-                    )
-                    say_marked("", f"nothing to add: pyproject.toml declares {declared}{left}", err)
-                    return GOOD
                 why = f"no table is proposed: no JSON or YAML file names a class of a known family ({NOT_IN})"
                 say_marked("", why if lines else f"ERROR: {why}; write, for example, {TABLE_BY_HAND}", err)
                 return NOTHING
@@ -60,7 +50,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
             if writes:
                 rewrite.replace_pyproject(before.path, before.text, after)
             else:  # the file may lack a newline at its end
-                print_toml(after if before.is_new else "\n" + "\n".join(found.tables.values()), out)
+                say((after if before.is_new else "\n" + "\n".join(found.tables.values())).rstrip("\n"), out)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     if writes:
@@ -77,10 +67,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
 
 
 def _describe_rest(found: Proposal, *, code: bool) -> Iterator[tuple[str, str]]:
-    """Yield lines, each with its mark: configs and code without a proposed table, in groups with headings.
-
-    :param code: whether to list the project's classes too.
-    """
+    """Yield lines, each with its mark: configs, and with ``code`` also classes, without a table, in groups."""
     classes, calls = (found.code.describe_classes(), found.code.describe_calls()) if code else ([], [])
     groups = {
         "model classes": classes,
@@ -100,12 +87,3 @@ def _describe_rest(found: Proposal, *, code: bool) -> Iterator[tuple[str, str]]:
 def say_marked(mark: str, text: str, out: TextIO) -> None:
     """Print a sentence after its mark, wrapped for the terminal; TOML and commands to paste are not broken."""
     say(draw_marked(mark, text, read_style(out)), out)
-
-
-def print_toml(text: str, out: TextIO) -> None:
-    """Print tables to paste, with TOML's escapes for letters that the output cannot encode."""
-    try:
-        text.encode(out.encoding or "utf-8")
-    except UnicodeEncodeError:
-        text = in_ascii(text)
-    say(text.rstrip("\n"), out)

@@ -7,6 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
     from pytest_bertsize.findings import Finding
+    from pytest_bertsize.review.examine import Subject
 
-MOST_TABLES = 200
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Keys of Google's bert_config.json, which names neither a family nor a class."""
 ENDS = {
@@ -58,8 +59,7 @@ SAYS_NOTHING = frozenset(
     }
 )
 """Parts of a path that name no model."""
-LONGEST = 100
-"""The most characters of a model's name."""
+LONGEST = 100  # the most characters of a model's name
 _DIGITS = range(3, 6)
 """The digits that a limit may have: rounding up to three adds at most one percent; more than five are hard to read."""
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
@@ -72,11 +72,9 @@ _UNNAMEABLE = re.compile("[*?[#\ud800-\udfff]")
 class Candidate(Struct, frozen=True):
     """A file, a folder or an adapter for which a table can be proposed."""
 
-    reference: str
-    """The file or folder that a table names as its config, or a name of the hub."""
+    reference: str  # the file or folder that a table names as its config, or a name of the hub
     family: str
-    architecture: str = ""
-    """The class that the table has to name; ``""`` if the config names it."""
+    architecture: str = ""  # the class that the table has to name; ``""`` if the config names it
     adapter: str = ""
 
     @property
@@ -95,27 +93,26 @@ class Proposal:
 
     def __init__(self, project: Project, registry: Registry) -> None:
         """Read every file that can be a config, and propose a table for each that is not declared yet."""
-        self.tables: dict[str, str] = {}
-        """The proposed tables by the names of their models."""
+        self.tables: dict[str, str] = {}  # the proposed tables by the names of their models
         self._project, self._registry, self._root = project, registry, project.root
         self._files = Files(project.root)
         self.code = Code(self._files, registry)
         self._certain: list[Candidate] = []
         self._by_hand: dict[str, str] = {}
         """The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file."""
-        self._unknown: dict[str, list[str]] = defaultdict(list)
-        """Files of unknown families, by their model_type."""
+        self._unknown: dict[str, list[str]] = defaultdict(list)  # files of unknown families, by their model_type
         self._parts: set[str] = set()
         """Configs that are not models of their own, because a folder of modules or an adapter uses them."""
         self._copies: dict[str, list[str]] = defaultdict(list)
         """The configs in checkpoints by the config that they are copies of."""
         for file, content in self._files.read_all(self._files.configs):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
-                self._read(file, content)
+                self._by_hand |= {file: why} if (why := self._read(file, content)) else {}
         self._declared = {*_list_declared(project)}
         self._propose()
-        left = {*self._parts, *filter(self._is_declared, map(_without_line, self._by_hand))}
-        self._by_hand = {place: why for place, why in self._by_hand.items() if _without_line(place) not in left}
+        files = {place: re.sub(r":\d+$", "", place) for place in self._by_hand}
+        left = {place for place, file in files.items() if file in self._parts or self._is_declared(file)}
+        self._by_hand = {place: why for place, why in self._by_hand.items() if place not in left}
 
     @property
     def uncertain(self) -> int:
@@ -134,24 +131,22 @@ class Proposal:
             yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"
         for family, those in self._unknown.items():
             yield f"{listed(those, 1)}, of the family {printable(family)}, which is not known"
-        yield from self._files.describe_left_out()
+        if left := self._files.left_out:
+            what = "init reads no tests, symlinks, other projects, large files or Python that this one cannot parse"
+            yield f"{listed(left, 1)}: {what}"
 
     # the tables
 
     def _propose(self) -> None:
-        counted: list[tuple[Candidate, Any, Derivation]] = []
+        counted: list[tuple[Candidate, Subject, Derivation]] = []
         rest = [each for each in self._certain if each.place not in self._parts]
-        rest.sort(key=lambda each: (each.place.count("/"), each.place))
-        for each in rest[:MOST_TABLES]:
+        for each in sorted(rest, key=lambda each: (each.place.count("/"), each.place)):
             settings = self._project.parse_beside(each.write("model"))
             subject = examine(settings.models["model"], settings, self._registry)
             if subject.derivation and not subject.errors:
                 counted.append((each, subject, subject.derivation))
             elif not self._is_declared(each.place):
-                self._leave_unusable(subject.errors, each.place)
-        for each in rest[MOST_TABLES:]:
-            why = f'only {MOST_TABLES} configs are read: declare others by a pattern, as in config = "configs/*.json"'
-            self._by_hand[each.place] = why
+                self._note_mistake(subject.errors, each.place)
         known: dict[str, str] = {}
         for each, subject, derivation in sorted(counted, key=lambda one: _STEP.search(one[0].place) is not None):
             original = known.setdefault(_describe_shape(derivation), each.place)
@@ -173,7 +168,7 @@ class Proposal:
         file, _, inner = place.partition("#")
         return ((self._root / file).resolve(), inner) in self._declared
 
-    def _leave_unusable(self, findings: Sequence[Finding], file: str) -> None:
+    def _note_mistake(self, findings: Sequence[Finding], file: str) -> None:
         """Note the first mistake in a config, and the number of the others."""
         first, *rest = findings
         more = f" (and {len(rest)} more)" if rest else ""
@@ -181,28 +176,25 @@ class Proposal:
 
     # the configs
 
-    def _read(self, file: str, content: bytes) -> None:
+    def _read(self, file: str, content: bytes) -> str:
+        """Note the file as a candidate, or return why its class is uncertain; ``""`` also if it is no config."""
         name = PurePosixPath(file).name
         if _UNNAMEABLE.search(file):
-            self._by_hand |= {file: "no table can name this path: rename it"} if b"model_type" in content else {}
-            return
+            return "no table can name this path: rename it" if b"model_type" in content else ""
         if name == MODULES:
-            self._read_modules(file, content)
-            return
+            self._read_modules(PurePosixPath(file).parent, content)
+            return ""
         parse = yaml.parse if file.lower().endswith(YAML) else parse_json
         try:
             data = parse(content, printable(file), "").data
         except Unusable as unusable:
             is_meant = name in NAMES and (b"hidden_size" in content or content.startswith(LFS_POINTER))
             if is_meant or name == ADAPTER:
-                self._leave_unusable(unusable.findings, file)
-            return
-        read = self._read_adapter if name == ADAPTER else self._read_config
-        if why := read(file, data):
-            self._by_hand[file] = why
+                self._note_mistake(unusable.findings, file)
+            return ""
+        return self._read_adapter(file, data) if name == ADAPTER else self._read_config(file, data)
 
     def _read_config(self, file: str, data: dict[str, Any]) -> str:
-        """Note the file as a candidate, or return why its class is uncertain; ``""`` also if it is no config."""
         family, named = data.get("model_type"), data.get("architectures")
         if family is None and all(type(data.get(key)) is int for key in GOOGLES):
             likely = self._registry.likely(data, file)[:3]
@@ -221,25 +213,27 @@ class Proposal:
         name = str(named[0])
         if self._registry.find(family, name) is not None and self.code.is_foreign(name):
             return f"no Python file here names {name}: {yours}"
-        if not (own := self.code.explain_own(family)):
-            self._certain.append(Candidate(file, family))
+        return self._add(Candidate(file, family))
+
+    def _add(self, candidate: Candidate) -> str:
+        """Add a candidate, unless the project has classes of its family."""
+        own = self.code.explain_own(candidate.family)
+        self._certain += [] if own else [candidate]
         return own
 
     def _read_adapter(self, file: str, data: dict[str, Any]) -> str:
         self._parts |= {str(PurePosixPath(file).parent / name) for name in NAMES}
-        base, task = data.get("base_model_name_or_path"), str(data.get("task_type"))
-        is_known = isinstance(base, str) and (
-            os.path.lexists(self._root / base) or find_in(self._project.settings.hub, base) or in_catalogue(base)
+        base, task, hub = (
+            str(data.get("base_model_name_or_path")),
+            str(data.get("task_type")),
+            self._project.settings.hub,
         )
-        try:
-            config = in_file(Disk(self._root, self._project.settings.hub), str(base)) if base and is_known else None
-        except Unusable:
-            config = None
-        why = (
-            f"its base model or its class is unknown: declare it with config, architecture and adapter = {quoted(file)}"
-        )
+        config = None
+        if os.path.lexists(self._root / base) or find_in(hub, base) or in_catalogue(base):
+            with suppress(Unusable):
+                config = in_file(Disk(self._root, hub), base)
         if config is None:
-            return why
+            return _of_adapter(file)
         family = str(config.model_type)
         known = [each.name for found in self._registry.families(family) for each in found.architectures]
         of_task = [name for name in known if name.endswith(ENDS.get(task, ()))]
@@ -248,29 +242,25 @@ class Proposal:
         certain = [said] if said in known else [name for name in config.architectures if name in of_task]
         if not certain and task not in {"SEQ_CLS", "TOKEN_CLS"}:  # which have a number of labels
             certain = of_task
-        if own := self.code.explain_own(family):
-            return own
         if len(certain) != 1:
-            return why
+            return self.code.explain_own(family) or _of_adapter(file)
         architecture = "" if [*config.architectures] == certain else certain[0]
-        self._certain.append(Candidate(str(base), family, architecture, file))
-        return ""
+        return self._add(Candidate(base, family, architecture, file))
 
-    def _read_modules(self, file: str, content: bytes) -> None:
-        """Note the folder of ``file`` if the file lists the modules of a model of sentence-transformers."""
-        try:
-            listed_here = json.loads(content)
-        except (ValueError, RecursionError):
-            return
-        entries = [each for each in listed_here if isinstance(each, dict)] if isinstance(listed_here, list) else []
+    def _read_modules(self, folder: PurePosixPath, content: bytes) -> None:
+        """Note a folder if it is that of a model of sentence-transformers, with its modules."""
+        found = None
+        with suppress(ValueError, RecursionError):
+            found = json.loads(content)
+        entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
         if any(str(each.get("type")).startswith(LIBRARY) for each in entries):
-            folder = PurePosixPath(file).parent
             self._parts |= {str(folder / str(entry.get("path")) / name) for entry in entries for name in NAMES}
             self._certain.append(Candidate(str(folder), "sentence-transformers"))
 
 
-def _without_line(place: str) -> str:
-    return re.sub(r":\d+$", "", place)
+def _of_adapter(file: str) -> str:
+    how = f"declare it with config, architecture and adapter = {quoted(file)}"
+    return f"its base model or its class is unknown: {how}"
 
 
 def _list_declared(project: Project) -> Iterator[tuple[Path, str]]:
@@ -279,10 +269,8 @@ def _list_declared(project: Project) -> Iterator[tuple[Path, str]]:
         inner = model.config.partition("#")[2]
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
         for name, path in [(model.adapter_file, "")] if model.adapter_file else places:
-            try:
+            with suppress(OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
                 yield (project.root / name).resolve(), path
-            except (OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
-                continue
 
 
 def _describe_shape(derivation: Derivation) -> str:
@@ -297,11 +285,7 @@ def _describe_shape(derivation: Derivation) -> str:
 
 
 def make_name(path: str, family: str, taken: Collection[str]) -> str:
-    """Make a name that a table can have and that no other model has.
-
-    :param path: the path of a config, an adapter or a folder: ``models/encoder/config.json`` becomes ``encoder``.
-    :param family: the name if no part of the path is telling.
-    """
+    """Make a new model's name from a path, ``encoder`` for ``models/encoder/config.json``, else from the family."""
     file = PurePosixPath(path)
     is_usual = file.name in {NAMES[0], ADAPTER} or (file.name in NAMES and file.parent.name)
     stem = "" if is_usual else file.name.removesuffix(file.suffix if file.suffix in CONFIGS else "")

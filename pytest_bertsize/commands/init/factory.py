@@ -23,7 +23,7 @@ from pytest_bertsize.builder.messages import OF_DISK, Answered, Built, NotBuilt,
 from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, in_cache
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
-from pytest_bertsize.commands.init.command import print_toml, say_marked
+from pytest_bertsize.commands.init.command import say_marked
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
 from pytest_bertsize.commands.init.project import read_project, write_heading
 from pytest_bertsize.config.which_release import asked_about
@@ -43,14 +43,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
 
-LOCK = "bertsize.lock"
-"""The name of the lock's file, if the table names none."""
+LOCK = "bertsize.lock"  # the name of the lock's file, if the table names none
 KEPT = ("keys", "ignored", "overrides", "build")
 """Keys of a declared model that change its build, or the reading of its config."""
-MORE = "4GB"
-"""The memory of a build that needs more than a build of the project's code gets."""
-LONGER = 120
-"""The seconds of a build that takes longer than a build gets."""
+MORE = "4GB"  # the memory of a build that needs more than a build of the project's code gets
+LONGER = 120  # the seconds of a build that takes longer than a build gets
 OUTSIDE, IGNORED, UNTRACKED = "it is outside the repository", "git ignores it", "git does not track it yet"
 """Reasons why a checkout lacks a file."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
@@ -64,8 +61,7 @@ class Wish(NamedTuple):
     config: str = ""
     kwargs: Mapping[str, Any] = {}
     writes: bool = False
-    is_named: bool = True
-    """True if the command line names the project's folder."""
+    is_named: bool = True  # true if the command line names the project's folder
 
 
 Copies = Mapping[str, tuple[str, str]]
@@ -117,7 +113,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         say(f"next: {next_command}, and commit {written}", out)
     else:
         of_all = write_heading() + f"lock = {quoted(lock.file)}\n"
-        print_toml("\n".join((*([] if project.settings.lock else [of_all]), str(found))), out)
+        say("\n".join((*([] if project.settings.lock else [of_all]), str(found))).rstrip("\n"), out)
         anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
         model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
         command = f"{model.init_command}{project.option} --write"

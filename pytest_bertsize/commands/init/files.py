@@ -14,13 +14,11 @@ from pytest_bertsize.config.model_config import LARGEST
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
-from pytest_bertsize.wording import listed, printable
+from pytest_bertsize.wording import printable
 
 CONFIGS = (".json", ".yaml", ".yml")
-MOST_FILES = 5_000
-"""The most files of each kind to open; files near the root come first."""
+MOST_FILES = 5_000  # the most files of each kind to open; files near the root come first
 MOST_BYTES = 64 * 1024 * 1024
-TABLE = "pyproject.toml"
 FOREIGN = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
 """Folders with other people's code or with build products; they are skipped, like hidden folders and environments."""
 _OF_TESTS = re.compile(
@@ -36,15 +34,15 @@ class Files:
         self.root = root
         self.left_out: list[str] = []
         """The files that are not read although they have the name of a config, or seem to define a model."""
-        paths = _list_by_git(root) or [*_list_by_walking(root)]
-        tables = (root / path for path in paths if path.endswith(f"/{TABLE}"))
+        paths = _list_paths(root)
+        tables = (root / path for path in paths if path.endswith("/pyproject.toml"))
         others = tuple(f"{table.parent.relative_to(root)}/" for table in tables if tables_of_models(table) is not None)
-        kept = [path for path in paths if self._is_readable(PurePosixPath(path), others)]
+        kept = [path for path in paths if self._keep(PurePosixPath(path), others)]
         kept.sort(key=lambda path: (PurePosixPath(path).name not in NAMES, path.count("/"), path))
         self.configs = [path for path in kept if path.lower().endswith(CONFIGS)]
         self.python = [path for path in kept if path.endswith(".py")]
 
-    def _is_readable(self, path: PurePosixPath, others: tuple[str, ...]) -> bool:
+    def _keep(self, path: PurePosixPath, others: tuple[str, ...]) -> bool:
         """Return whether a path is a regular file, and neither a test nor a part of another project in a folder."""
         if path.name.startswith(".") or any(_is_foreign(self.root / folder) for folder in path.parents[:-1]):
             return False
@@ -52,12 +50,13 @@ class Files:
             is_regular = stat.S_ISREG((self.root / path).lstat().st_mode)
         except (OSError, ValueError):  # deleted since git listed it
             return False
-        is_kept = is_regular and not str(path).startswith(others) and not _OF_TESTS.search(str(path))
-        return is_kept or self._leave_out(str(path))
-
-    def _leave_out(self, path: str) -> bool:
-        self.left_out += [printable(path)] if PurePosixPath(path).name in NAMES else []
+        if is_regular and not str(path).startswith(others) and not _OF_TESTS.search(str(path)):
+            return True
+        self._leave_out(path)
         return False
+
+    def _leave_out(self, path: PurePosixPath) -> None:
+        self.left_out += [printable(str(path))] if path.name in NAMES else []
 
     def read_all(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield each file with its bytes, up to a limit on files and bytes; leave out what cannot be read."""
@@ -72,28 +71,22 @@ class Files:
             except OSError:
                 content = b" " * (LARGEST + 1)
             if len(content) > LARGEST:
-                self._leave_out(path)
+                self._leave_out(PurePosixPath(path))
             else:
                 size += len(content)
                 yield path, content
 
-    def describe_left_out(self) -> list[str]:
-        what = "init reads no tests, symlinks, other projects, large files or Python that this one cannot parse"
-        return [f"{listed(self.left_out, 1)}: {what}"] if self.left_out else []
 
-
-def _list_by_git(root: Path) -> list[str]:
-    """List the files that git tracks, and new files that it does not ignore; none outside a repository."""
+def _list_paths(root: Path) -> list[str]:
+    """List the files that git tracks, and new ones that it does not ignore; outside a repository all files."""
     answer = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    if answer is None or answer.returncode != 0:
-        return []
-    return list(dict.fromkeys(os.fsdecode(name) for name in answer.stdout.split(b"\0") if name))
-
-
-def _list_by_walking(root: Path) -> Iterator[str]:
+    if answer and answer.returncode == 0 and answer.stdout:
+        return list(dict.fromkeys(os.fsdecode(name) for name in answer.stdout.split(b"\0") if name))
+    found = []
     for folder, inner, names in os.walk(root):
         inner[:] = sorted(name for name in inner if not _is_foreign(Path(folder, name)))
-        yield from (str(PurePosixPath(os.path.relpath(folder, root), name)) for name in names)
+        found += [str(PurePosixPath(os.path.relpath(folder, root), name)) for name in names]
+    return found
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import compress, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -14,6 +14,8 @@ from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.commands.init.configs import list_limits, write_limit_above
 from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.commands.init.rows import Row, propose_rows
+from pytest_bertsize.differences import fold_modules
+from pytest_bertsize.folding import unfold_name
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
@@ -26,12 +28,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
-    from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
 
-LARGE = 5
-"""The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
+LARGE = 5  # the divisor of the total: a nested component with at least a fifth of it gets a limit of its own
 ROWS_OF_MODULES = 20
 """The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
 _DIVIDED = re.compile("hidden|dim|d_model|head")
@@ -45,8 +45,7 @@ class Draft(Struct, frozen=True):
     factory: str
     kwargs: Mapping[str, Any]
     config: str = ""
-    family: str = ""
-    """The family, for a config without a model_type."""
+    family: str = ""  # the family, for a config without a model_type
     build: Mapping[str, str | int] = {}
     """The device, memory or seconds of the build, if the model needs others than are usual."""
     backbones: Mapping[str, str] = {}
@@ -57,10 +56,8 @@ class Draft(Struct, frozen=True):
     frozen: Sequence[str] = ()
     extra: Sequence[Row] = ()
     limits: Sequence[tuple[str, str]] = ()
-    why: str = ""
-    """The reason why the model has no closed form."""
-    kept: Mapping[str, str] = {}
-    """The keys that stay as the present table has them, as TOML."""
+    why: str = ""  # the reason why the model has no closed form
+    kept: Mapping[str, str] = {}  # the keys that stay as the present table has them, as TOML
 
     def __str__(self) -> str:
         return write_table(self.name, (f"{name} = {written}" for name, written in self.keys.items()), self.limits)
@@ -100,10 +97,8 @@ class Discovery:
     def __init__(self, project: Project, registry: Registry, built: Built, bare: Draft) -> None:
         """:param bare: the part of the table that is known before the build."""
         self.project, self.registry, self.built, self._bare = project, registry, built, bare
-        self.problem = ""
-        """The reason why a model with a backbone has no closed form."""
-        self.backbones: list[Backbone] = []
-        """The outermost models of the library that have a closed form."""
+        self.problem = ""  # the reason why a model with a backbone has no closed form
+        self.backbones: list[Backbone] = []  # the outermost models of the library that have a closed form
         for each in built.finished:
             is_inside = any(_is_in(each.path, outer.finished.path) for outer in self.backbones)
             if not is_inside and (known := registry.find(each.family, each.architecture)):
@@ -159,40 +154,37 @@ class Discovery:
             with_family = replace(draft, family=self.backbones[0].finished.family)
             draft = with_family if self._expect(with_family).tensors else draft
         usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
-        nearest: tuple[int, Draft, Inventory, set[str]] | None = None
-        for flips in product((False, True), repeat=len(usual)):  # an argument with its default is left out
-            options = {name: not value for (name, value), flipped in zip(usual.items(), flips, strict=True) if flipped}
-            before = self._expect(tried := replace(draft, options=options))
-            others = {name for name, each in before.by_name.items() if actual.get(name) != each.shape}
-            distance = len(others) if before.tensors else len(actual) + 1
-            if nearest is None or distance < nearest[0]:
-                nearest = distance, tried, before, others
-        assert nearest
-        _, draft, before, others = nearest
-        draft = replace(draft, without=name_modules(others, before.by_name))
-        draft = replace(draft, tied=self._find_ties(self._expect(draft).by_name))
+
+        def list_others(expected: Inventory) -> list[str]:
+            """List the tensors of the backbones that were not built so."""
+            return [name for name, each in expected.by_name.items() if actual.get(name) != each.shape]
+
+        chosen = (compress(usual, flips) for flips in product((False, True), repeat=len(usual)))
+        tried = (replace(draft, options={name: not usual[name] for name in names}) for names in chosen)
+        forms = ((each, self._expect(each)) for each in tried)  # an argument with its default is left out
+        draft, before = min(forms, key=lambda pair: (not pair[1].tensors, len(list_others(pair[1]))))
+        draft = replace(draft, without=name_modules(list_others(before), before))
+        draft = replace(draft, tied=self._find_ties(self._expect(draft)))
         known = self._expect(draft)
-        beside = [
-            each
-            for each in inventory_of(self.built, known).tensors
-            if each.name not in known.by_name and each.tied_to not in known.by_name
-        ]
+        tensors = inventory_of(self.built, known).tensors
+        beside = [each for each in tensors if not {each.name, each.tied_to} & known.by_name.keys()]
         draft = replace(draft, extra=[_add_component(row, before) for row in propose_rows(beside, self.built.kinds)])
         known = self._expect(draft)
-        own = {each.name: each for each in inventory_of(self.built, known).tensors if each.tied_to is None}
+        own = Inventory(tuple(each for each in inventory_of(self.built, known).tensors if each.tied_to is None))
         as_usual = {each.name for each in known.tensors if not each.trainable}
-        frozen = {name for name, each in own.items() if not each.trainable} - as_usual
+        frozen = [each.name for each in own.tensors if not each.trainable and each.name not in as_usual]
         return replace(draft, frozen=name_modules(frozen, own))
 
-    def _find_ties(self, known: Mapping[str, Tensor]) -> dict[str, str]:
+    def _find_ties(self, known: Inventory) -> dict[str, str]:
         """Return the modules of a backbone whose tensors are those of another module, with that module."""
+        free = {each.name for each in known.tensors if each.tied_to is None}
         tied = {
             each.name: each.tied_to
             for each in self.built.tensors
-            if each.tied_to in known and each.name in known and known[each.name].tied_to is None
+            if each.name in free and each.tied_to in known.by_name
         }
         found: dict[str, str] = {}
-        for path in name_modules(tied, known):
+        for path in (path for folded in fold_modules(known, tied) for path, _ in unfold_name(folded)):
             ends = {str(tied[name])[: -len(name) + len(path)] for name in tied if _is_in(name, path)}
             found |= {path: ends.pop()} if len(ends) == 1 else {}
         return found
@@ -203,10 +195,7 @@ def _is_in(path: str, outer: str) -> bool:
 
 
 def _add_component(row: Row, before: Inventory) -> Row:
-    """Give a row that replaces a backbone's module the component of that module.
-
-    :param before: the backbones' tensors before the class deleted or replaced modules.
-    """
+    """Give a row that replaces a backbone's module the component of that module; ``before`` has the whole backbones."""
     parts = {each.component for each in before.tensors if _is_in(each.name, row.name.replace("*", "0"))}
     component = common(parts, "") if parts else ""
     return replace(row, arguments={**row.arguments, "component": component}) if component else row
@@ -227,27 +216,15 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
             yield component, write_limit_above(count)
 
 
-def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
+def name_modules(chosen: Collection[str], known: Inventory) -> list[str]:
     """Return paths of modules that together have exactly the tensors ``chosen``; layers are a range: ``layer[6:]``."""
 
-    def walk(path: str, inside: Collection[str]) -> Iterator[str]:
-        if path and all(name in chosen for name in inside):
-            yield path
-            return
-        below: dict[str, list[str]] = {}
-        for name in inside:
-            below.setdefault(name.removeprefix(f"{path}.").split(".")[0], []).append(name)
-        layers = sorted(int(part) for part in below if path and part.isdecimal())
-        whole = [index for index in layers if all(name in chosen for name in below[str(index)])]
-        is_range = len(whole) > 1 and whole == [*range(whole[0], whole[-1] + 1)]
-        if is_range:
-            yield f"{path}[{whole[0] or ''}:{'' if whole[-1] == layers[-1] else whole[-1] + 1}]"
-        for part, held in below.items():
-            is_named = is_range and part in map(str, whole)
-            if not is_named and any(name in chosen for name in held):
-                yield from walk(f"{path}.{part}" if path else part, held)
+    def open_range(found: re.Match[str]) -> str:
+        path, first, end = found.groups()
+        is_last = not any(name.startswith(f"{path}.{end}.") for name in known.by_name)
+        return f"{path}[{first if int(first) else ''}:{'' if is_last else end}]"
 
-    return [*walk("", names)]
+    return [re.sub(r"^([^[]*)\[(\d+):(\d+)\]$", open_range, path) for path in fold_modules(known, chosen)]
 
 
 # sizes as keys: the change of a row when a size changes
@@ -269,7 +246,6 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
     A size that exceeds every number in the rows of ``extra`` cannot be a summand of one, so it gets no variation.
     """
     most = max(int(size) for row in draft.extra for size in row.numbers)
-    numbers = {name: value for name, value in draft.kwargs.items() if type(value) is int and value <= most}
     found: dict[tuple[str, int], Variation] = {}
     for each in backbones:
         place = f"{each.finished.path}." if len(backbones) > 1 else ""
@@ -280,13 +256,12 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
                 value = 2 * was if _DIVIDED.search(name) else was + 1
                 varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
                 found[name, was] = Variation(key, was, value, varied)
-    of_arguments = [
-        Variation(
-            name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
-        )
-        for name, was in numbers.items()
-    ]
-    return [*found.values(), *of_arguments]
+    planned = [*found.values()]
+    for name, was in draft.kwargs.items():
+        if type(was) is int and was <= most:
+            varied = request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
+            planned.append(Variation(name, was, was + 1, varied))
+    return planned
 
 
 def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built]]) -> list[Row]:

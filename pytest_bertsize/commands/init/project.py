@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 
 import tomli
@@ -37,11 +36,9 @@ class Project(Struct, frozen=True):
     """A project's pyproject.toml before init changes it."""
 
     path: Path
-    text: str | None
-    """The content of the file; ``None`` if there is no file."""
+    text: str | None  # the content of the file; ``None`` if there is no file
     settings: Settings
-    is_root: bool = False
-    """True if this folder has a file with settings of pytest, which makes it pytest's root."""
+    is_root: bool = False  # true if this folder has a file with settings of pytest, which makes it pytest's root
 
     @property
     def root(self) -> Path:
@@ -55,7 +52,7 @@ class Project(Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        return self.text is None or not self.text.strip()
+        return not (self.text or "").strip()
 
     @property
     def becomes_root(self) -> bool:
@@ -70,44 +67,30 @@ class Project(Struct, frozen=True):
     def warn_of_roots(self) -> Iterator[str]:
         """Yield a warning if the table makes its folder pytest's root, in place of a folder above."""
         if self.becomes_root and (above := _find_root_above(self.root)):
-            here, there = map(_name_folder, (self.root, above))
+            paths = map(os.path.relpath, (self.root, above))
+            here, there = ("this folder" if path == os.curdir else path for path in paths)
             no_longer = f"pytest's settings in {there} then no longer apply to {here}"
             yield f"the new [tool.pytest.ini_options] makes {here} pytest's root: {no_longer}"
 
     def parse_beside(self, tables: str) -> Settings:
-        """Parse proposed tables together with the file's keys for all models, such as ``python`` and ``hub``.
-
-        :raises SettingsError: with a line for each mistake.
-        """
+        """Parse proposed tables together with the file's keys for all models, such as ``python`` and ``hub``."""
         of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
         return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
 
     def add_tables(self, tables: Iterable[str], keys: Mapping[str, str] | None = None) -> str:
-        """Return the file's text with the proposed tables at its end, in the file's line endings.
-
-        :param keys: keys of ``[tool.bertsize]`` to write, as TOML.
-        :raises SettingsError: with the text to paste, if the tables or keys cannot be added.
-        """
+        """Return the file's text with proposed tables at its end, and with ``keys`` of ``[tool.bertsize]`` as TOML."""
         head = f"{NEW}{ROOT if self.becomes_root else ''}" if self.is_new else ""
         return self._add(f"{self.text or ''}{head}", [*tables], keys or {})
 
     def replace_model(self, name: str, keys: Mapping[str, str], of_all: Mapping[str, str]) -> str:
-        """Return the file's text with new values for the keys that init finds; the model's other keys and budget stay.
-
-        :param keys: the keys of the proposed table, as TOML.
-        :param of_all: keys of ``[tool.bertsize]`` to write.
-        """
+        """Return the file's text with new values for the keys that init finds; other keys and the budget stay."""
         names = ("factory", "kwargs", "config", *FOUND, "build", "lock")
         place = self.settings.models[name].table_key
         text = self.replace_keys(self.text or "", place, {each: keys.get(each, "") for each in names})
         return self._add(text, [], of_all)
 
     def replace_keys(self, text: str, table: tuple[str, ...], values: Mapping[str, str]) -> str:
-        """Return the text of the file with other values for keys in one of its tables.
-
-        :param values: the values as TOML, by key; ``""`` to remove a key.
-        :raises SettingsError: with the text to write, if the keys cannot be replaced.
-        """
+        """Return the text with other values, as TOML, for keys in one of its tables; ``""`` removes a key."""
         crlf = "\r\n" in text and text.count("\r\n") == text.count("\n")
         try:
             after = replace_keys(text.replace("\r\n", "\n") if crlf else text, table, values)
@@ -145,11 +128,7 @@ def write_heading(*below: str) -> str:
 
 
 def read_project(root: Path, *, is_named: bool = True) -> Project:
-    """Read the files of a project.
-
-    :param is_named: whether the user named the folder; a folder that is part of another project has to be named.
-    :raises SettingsError: if a folder has to be named and is not, and for a mistake in ``[tool.bertsize]``.
-    """
+    """Read the files of a project; raise SettingsError for mistakes, or for a part of another without its name."""
     if not is_named and (above := _find_project_above(root)):
         folder = os.path.relpath(above)
         what = f"this folder is part of the project in {folder}, and a table here would make it a project of its own"
@@ -162,38 +141,28 @@ def read_project(root: Path, *, is_named: bool = True) -> Project:
 
 
 def _has_settings_of_pytest(folder: Path) -> bool:
-    def read(path: Path) -> str | None:
+    for name, section in _OF_PYTEST.items():
         with suppress(OSError):
-            return path.read_text("utf-8", errors="replace") if path.is_file() else None
-        return None
-
-    texts = ((read(folder / name), section) for name, section in _OF_PYTEST.items())
-    return any(text is not None and re.search(section, text, re.MULTILINE) for text, section in texts)
+            path = folder / name
+            if path.is_file() and re.search(section, path.read_text("utf-8", errors="replace"), re.MULTILINE):
+                return True
+    return False
 
 
 def _find_project_above(folder: Path) -> Path | None:
-    """Return the folder above, in the same repository, whose project probably includes this folder.
-
-    That folder has a ``[tool.bertsize]``, settings of pytest, or a pyproject.toml while this folder has none.
-    """
-
-    def is_project(folder: Path) -> bool:
-        return _has_settings_of_pytest(folder) or tables_of_models(folder / "pyproject.toml") is not None
-
+    """Return the folder above, in the same repository, whose project probably includes this folder."""
     here = folder.absolute()
     is_bare = not (here / "pyproject.toml").exists()
-    for inner, outer in pairwise(() if is_project(here) else (here, *here.parents)):
-        if (inner / ".git").exists():
+    for each in (here, *here.parents):
+        table = each / "pyproject.toml"
+        is_project = _has_settings_of_pytest(each) or tables_of_models(table) is not None
+        if is_project or (is_bare and table.is_file()):
+            return None if each == here else each
+        if (each / ".git").exists():
             return None
-        if is_project(outer) or (is_bare and (outer / "pyproject.toml").is_file()):
-            return outer
     return None
 
 
 def _find_root_above(folder: Path) -> Path | None:
     """Find the nearest folder above with settings of pytest: pytest takes it as the root if this folder has none."""
-    return next((above for above in folder.absolute().parents if _has_settings_of_pytest(above)), None)
-
-
-def _name_folder(folder: Path) -> str:
-    return "this folder" if (path := os.path.relpath(folder)) == os.curdir else path
+    return next(filter(_has_settings_of_pytest, folder.absolute().parents), None)

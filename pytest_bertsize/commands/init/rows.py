@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,13 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.table.extra import TIED
+from pytest_bertsize.table.toml import inline
 
 if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 Shape = tuple[int, ...]
-MOST_ROWS = 40
-"""The most rows to propose; a class that needs more probably has a backbone at another attribute."""
+MOST_ROWS = 40  # the most rows to propose; a class that needs more probably has a backbone at another attribute
 _INDEX = re.compile(r"\.\d+(?![^.])")
 
 
@@ -27,12 +26,10 @@ class Row(Struct, frozen=True):
 
     name: str
     block: str
-    sizes: tuple[int | str, ...]
-    """The sizes: numbers, names of keys of the config or of arguments, or sums of these."""
+    sizes: tuple[int | str, ...]  # the sizes: numbers, names of keys of the config or of arguments, or sums of these
     arguments: Mapping[str, Any] = {}
     tied: Mapping[str, str] = {}
-    count: int | str = 0
-    """The number of equal modules in a list; 0 for a module outside a list."""
+    count: int | str = 0  # the number of equal modules in a list; 0 for a module outside a list
 
     @property
     def numbers(self) -> tuple[int | str, ...]:
@@ -40,20 +37,14 @@ class Row(Struct, frozen=True):
         return (*self.sizes, self.count)
 
     def __str__(self) -> str:
-        also = {**self.arguments, **({"count": self.count} if self.count else {})}
-        sizes = self.sizes[0] if len(self.sizes) == 1 else self.sizes
-        said = [f"name = {json.dumps(self.name)}", f"{self.block} = {json.dumps(sizes)}"]
-        said += [f"{key} = {json.dumps(value)}" for key, value in also.items()]
-        ties = ", ".join(f"{key} = {json.dumps(source)}" for key, source in self.tied.items())
-        return f"{{ {', '.join((*said, *([f'tied = {{ {ties} }}'] if ties else [])))} }}"
+        sizes = self.sizes[0] if len(self.sizes) == 1 else [*self.sizes]
+        also = {"count": self.count, "tied": dict(self.tied)}
+        written = {"name": self.name, self.block: sizes, **self.arguments}
+        return inline({**written, **{key: value for key, value in also.items() if value}})
 
 
 def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[Row]:
-    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` if too many are needed.
-
-    :param undeclared: the built tensors that the table does not declare.
-    :param kinds: the names of torch's own classes, by the paths of their modules.
-    """
+    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` if too many are needed."""
     rows = _join_lists([*_list_rows(undeclared, kinds)])
     return rows if len(rows) <= MOST_ROWS else []
 

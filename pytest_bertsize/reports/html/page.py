@@ -25,19 +25,16 @@ BOUNDS = {"rows": 60, "findings": 24, "layers": 100, "models": 100}
 def render_page(report: RunReport) -> str:
     """Return the page of a run. It counts the entries that it leaves out; the JSON report has all."""
     models = sorted(report.models, key=lambda model: model.verdict == "passed")
-    return (
-        load_templates()
-        .get_template("page.html.jinja")
-        .render(
-            report=report,
-            bounds=BOUNDS,
-            say=sentences,
-            alone=report.only_model is not None,
-            models=[(f"model-{index}", model) for index, model in enumerate(models, 1)],
-            figures=_list_figures,
-            parts=_list_parts,
-            bars=find_bars,
-        )
+    page = load_templates().get_template("page.html.jinja")
+    return page.render(
+        report=report,
+        bounds=BOUNDS,
+        say=sentences,
+        alone=report.only_model is not None,
+        models=[(f"model-{index}", model) for index, model in enumerate(models, 1)],
+        figures=_list_figures,
+        parts=_list_parts,
+        bars=find_bars,
     )
 
 
@@ -83,8 +80,7 @@ class Figure(NamedTuple):
 
 def _list_figures(model: ModelReport) -> Iterator[Figure]:
     count, base, left = model.parameter_count, model.base, model.room_left
-    if count is None:
-        count = model.totals.expected
+    count = model.totals.expected if count is None else count
     if count is None:
         return
     detail = "" if model.totals.actual is not None and model.built else f"by the {model.counted_by}, not built"
@@ -132,10 +128,11 @@ def _list_parts(model: ModelReport) -> list[Part]:
     for row in rows:
         parent, _, last = row.name.rpartition(".")
         label, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
+        times = f" ×{exact(row.layers)}" if row.layers > 1 else ""
         cells = {"formula": row.formula or "", **sentences.show_row(row, model.total_row)}
-        parts.append(Part(row, f"{label} ×{exact(row.layers)}" if row.layers > 1 else label, depth, cells))
-    measures = ((row, {"formula": "", **sentences.show_row(row, None)}) for row in model.limited_measures)
-    return parts + [Part(row, row.name, 0, cells) for row, cells in measures]
+        parts.append(Part(row, f"{label}{times}", depth, cells))
+    measures = model.limited_measures
+    return parts + [Part(row, row.name, 0, {"formula": "", **sentences.show_row(row, None)}) for row in measures]
 
 
 # bars: two models on one scale; an excess extends past the line of the budget
@@ -188,9 +185,9 @@ def find_bars(model: ModelReport) -> Bars | None:
         before = {**{row.name: row.base or 0 for row in rows}, TOTAL: base.total}
         sides.append(_find_bar(base.revision, before, None))
     sides.append(_find_bar("this branch", now, before))
-    larger = max(side.total for side in sides)
-    limit = None if whole.max is None or whole.max > 4 * larger else whole.max
-    scale = max(larger, limit or 0)
+    scale = max(side.total for side in sides)
+    limit = None if whole.max is None or whole.max > 4 * scale else whole.max
+    scale = max(scale, limit or 0)
     return Bars(scale + scale // 50, sides, limit)
 
 

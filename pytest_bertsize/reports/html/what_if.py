@@ -1,7 +1,4 @@
-"""The what-if page of one model: its closed form as a script, a slider for every size, and nothing to fetch.
-
-The page is not a part of a run's report, which has no script. The page's content policy allows one script, by hash.
-"""
+"""The what-if page of one model: its closed form as a script, which the page allows by its hash, and sliders."""
 
 from __future__ import annotations
 
@@ -35,8 +32,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 FOLDER = "pytest_bertsize.reports.html"
-SCRIPTS = ("what_if_counting.js", "what_if.js")
-"""The script that counts, and the one that shows the counts."""
+SCRIPTS = ("what_if_counting.js", "what_if.js")  # the script that counts, and the one that shows the counts
 T = TypeVar("T")
 
 
@@ -46,25 +42,22 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
     facts = list_facts(found, model, derivation)
     script = "\n".join(["'use strict'", write_constants(found, facts), *map(read_script, SCRIPTS)])
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    return (
-        load_templates()
-        .get_template("what_if.html.jinja")
-        .render(
-            name=model.name or derivation.form.architecture.name,
-            architecture=derivation.form.architecture.name,
-            family=derivation.family,
-            config=config,
-            facts=facts,
-            fixed=list(_list_fixed(found, derivation)),
-            limited=any(name != TOTAL for name in facts["limits"]),
-            uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
-            unsure=variants.why_unsure,
-            kept=variants.kept_numbers,
-            declared=model.name,
-            version=version("pytest-bertsize"),
-            script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
-            digest=digest,
-        )
+    page = load_templates().get_template("what_if.html.jinja")
+    return page.render(
+        name=model.name or derivation.form.architecture.name,
+        architecture=derivation.form.architecture.name,
+        family=derivation.family,
+        config=config,
+        facts=facts,
+        fixed=list(_list_fixed(found, derivation)),
+        limited=any(name != TOTAL for name in facts["limits"]),
+        uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
+        unsure=variants.why_unsure,
+        kept=variants.kept_numbers,
+        declared=model.name,
+        version=version("pytest-bertsize"),
+        script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
+        digest=digest,
     )
 
 
@@ -96,7 +89,18 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
     places, keys = {size.key: place for place, size in enumerate(found.free.values())}, derivation.family.keys
     pairs = {"divisible": keys.divisible, "equal": keys.equal}
     return {
-        "sizes": [_describe_size(size, derivation) for size in found.free.values()],
+        "sizes": [
+            {
+                "key": size.key,
+                "symbol": size.symbol,
+                "start": derivation.form.dims.sizes[size.symbol],
+                "least": size.minimum,
+                "most": bounds.MOST_LABELS if _is_of_labels(size) else bounds.LARGEST_SIZE,
+                "deepest": bounds.MOST_LAYERS if size.repeats else None,
+                "example": size.minimum if size.default is None else size.default,
+            }
+            for size in found.free.values()
+        ],
         "own": own,
         "rows": [
             {"name": name, "depth": name.count("."), "colour": colour_of(name.partition(".")[0], tops)} for name in rows
@@ -107,12 +111,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
             name: [[places[one], places[of]] for one, of in each if {one, of} <= places.keys()]
             for name, each in pairs.items()
         },
-        "words": {
-            "whole": bounds.NOT_WHOLE,
-            "small": bounds.TOO_SMALL,
-            "large": bounds.TOO_LARGE,
-            "deep": bounds.TOO_DEEP,
-        },
+        "words": [bounds.NOT_WHOLE, bounds.TOO_SMALL, bounds.TOO_LARGE, bounds.TOO_DEEP],
         "table": dotted(model.table_key) if model.name else "",
     }
 
@@ -122,18 +121,8 @@ def _is_counted(limit: Limit) -> bool:
     return limit.measure is None and limit.component != TRAINABLE
 
 
-def _describe_size(size: Size, derivation: Derivation) -> dict[str, Any]:
-    """Describe a size and its bounds."""
-    is_labels = size.symbol == LABELS or size.key.endswith(".num_labels")
-    return {
-        "key": size.key,
-        "symbol": size.symbol,
-        "start": derivation.form.dims.sizes[size.symbol],
-        "least": size.minimum,
-        "most": bounds.MOST_LABELS if is_labels else bounds.LARGEST_SIZE,
-        "deepest": bounds.MOST_LAYERS if size.repeats else None,
-        "example": size.minimum if size.default is None else size.default,
-    }
+def _is_of_labels(size: Size) -> bool:
+    return size.symbol == LABELS or size.key.endswith(".num_labels")
 
 
 def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:

@@ -43,7 +43,7 @@ function filled(templates, said) {
 }
 
 function outside({key, example, least, most, deepest}, value, text) {
-  const {whole, small, large, deep} = MODEL.words
+  const [whole, small, large, deep] = MODEL.words
   const say = (templates, more) => filled(templates, name => ({key, example, least, value: value === null ? JSON.stringify(text) : grouped(value), ...more})[name])
   if (value === null) return say(whole)
   if (value < least) return say(small)
