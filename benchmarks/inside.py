@@ -117,7 +117,7 @@ def _forms(layers: int) -> list[ClosedForm]:
         ClosedForm(architecture, Dims(values.sizes, {**values.switches, **architecture.options}))
         for family in FAMILIES.values()
         for each in family.architectures
-        for found, architecture in [family.of_config(_of_depth(layers, family), each)]
+        for found, architecture in [family.of_config(_of_depth(layers, family), each, Registry().families)]
         for values in [found.resolve(_of_depth(layers, family), {}, architecture)]
     ]
 

@@ -198,10 +198,10 @@ def _run_tests(tests: Iterable[str], seconds: int, *, quiet: bool) -> NoReturn:
 def tests_of(module: str) -> list[str]:
     """Arguments of pytest."""
     if Path(module).parent == Path(FAMILIES):
-        from pytest_bertsize.closed_forms.families import SHARED_FILES
+        from pytest_bertsize.closed_forms.families import FILE_OF
 
-        file = Path(module).name
-        families = (" and ".join(re.split("[-_]", name)) for name in (file, *SHARED_FILES.get(file, ())))
+        names = (name for name, file in FILE_OF.items() if file == Path(module).name)
+        families = (" and ".join(re.split("[-_]", name)) for name in names)
         reference = "test_the_reference_is_that_of_the_code"
         files = ["tests/closed_forms/test_families.py", f"tests/project/test_docs.py::{reference}"]
         return [*files, "-k", " or ".join((*families, reference))]

@@ -19,6 +19,7 @@ from pytest_bertsize import plugin, reports
 from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import KINDS
+from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.tree import PARAMETER
 from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.config.values import Dims
@@ -192,8 +193,8 @@ def components() -> str:
     alike: dict[tuple[str, ...], list[str]] = {}
     for family in FAMILIES.values():
         config = config_at({"model_type": family.name, **REQUIRED.get(family.name, {})}, "config.json")
-        values = family.resolve(config, {}, family.architectures[0])
-        of_config, _ = family.of_config(config, family.architectures[0])
+        of_config, architecture = family.of_config(config, family.architectures[0], Registry().families)
+        values = of_config.resolve(config, {}, architecture)
         names = of_config.component_names(Dims(values.sizes, values.switches, release=family.release))
         alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")
     berts = next(names for names, of in alike.items() if "`bert`" in of)

@@ -73,11 +73,11 @@ class Family(Struct, frozen=True):
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
 
     def of_config(
-        self, config: ModelConfig, architecture: Architecture, find: Callable[[str], Sequence[Family]] | None = None
+        self, config: ModelConfig, architecture: Architecture, find: Callable[[str], Sequence[Family]]
     ) -> tuple[Family, Architecture]:
         """Return the family and the class for a config: a family of several models reads its parts from the config.
 
-        :param find: returns the families of a ``model_type``; ``None`` for the built-in families alone.
+        :param find: returns the families of a ``model_type``.
         """
         del config, find
         return self, architecture

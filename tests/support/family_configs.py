@@ -23,6 +23,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, read_config_values
 from pytest_bertsize.builder.messages import Built, ConfigSaid, Request
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
+from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.keys import ACTIVATIONS as ALL_ACTIVATIONS
 from pytest_bertsize.config.values import Dims
@@ -59,12 +60,16 @@ class Case:
         data = {"model_type": self.family.name, **self.config}
         return parse_json(json.dumps(data).encode(), "config.json")
 
+    @property
+    def chosen(self) -> tuple[Family, Architecture]:
+        return self.family.of_config(self.file, self.architecture, Registry(release=self.family.release).families)
+
     def values(self) -> Values:
-        return self.family.resolve(self.file, {}, self.architecture)
+        family, architecture = self.chosen
+        return family.resolve(self.file, {}, architecture)
 
     def closed_form(self) -> ClosedForm:
-        values = self.values()
-        _, architecture = self.family.of_config(self.file, self.architecture)
+        values, (_, architecture) = self.values(), self.chosen
         switches = {**values.switches, **self.options}
         return ClosedForm(architecture, Dims(values.sizes, switches, release=self.family.release))
 
@@ -232,8 +237,6 @@ def _pair(rng: Random) -> dict[str, Any]:
     sides["decoder"]["is_decoder"] = True
     if rng.random() < EVENLY:
         sides["decoder"] |= {"hidden_size": sides["encoder"]["hidden_size"], "num_attention_heads": 1}
-    if rng.random() < EVENLY:
-        sides["decoder"]["cross_attention_hidden_size"] = sides["encoder"]["hidden_size"]
     return sides
 
 

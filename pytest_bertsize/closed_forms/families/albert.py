@@ -1,8 +1,7 @@
 """ALBERT (Lan et al. 2019, arXiv 1909.11942): BERT with narrow embeddings and layers that share their weights.
 
-Embeddings have V·E + P·E + T·E + 2·E, and E·D + D to widen them. A forward pass makes L passes through G groups of N
-layers. A layer has 4·D² + 2·D·I + 9·D + I if the number of heads divides D; if not, queries, keys and values have the
-width W = A·⌊D/A⌋. The masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
+A forward pass makes L passes through G groups of N layers. If the number of heads does not divide D, queries, keys and
+values have the width A·⌊D/A⌋.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,6 @@
 """BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings; and variants.
 
-Word embeddings have V·D, or 3·V·D if they are untied. Each stack has (P + 2)·D of positions (fairseq's offset: the
-first two are unused), L·(4·D² + 2·D·I + 9·D + I) of layers and 2·D of norm. Cross-attention adds L·(4·D² + 6·D).
+The first two positions of a table are unused (fairseq's offset).
 """
 
 from msgspec.structs import replace
@@ -160,11 +159,7 @@ LED = family(
     norms=EMBEDDING_NORM,
     lm_head=heads.projection("lm_head", "led.shared.weight"),
 )
-"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder.
-
-Each attention of the encoder has seven matrices, 7·(D² + D), of which three are for global attention. Positions have
-P·D in the encoder and Pd·D in the decoder.
-"""
+"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder."""
 
 SHARES = "share_encoder_decoder_embeddings"
 PADS_WITHIN = """
@@ -232,7 +227,5 @@ MARIAN = family(
 )
 """Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): BART with sinusoidal positions and up to two vocabularies.
 
-Word embeddings have V·D if the stacks share them (untied, 2·V·D + Vd·D); if not, V·D + Vd·D, tied or not. In
-transformers 4 a decoder beside an encoder always has V rows. R is the number of rows that a decoder embeds.
-``causal_head`` has V rows if it is untied, even if the decoder embeds Vd words.
+R is the number of rows of a decoder's matrix; in transformers 4 a decoder beside an encoder always has V rows.
 """

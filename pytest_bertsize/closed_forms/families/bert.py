@@ -1,8 +1,4 @@
-"""BERT (Devlin et al. 2018, arXiv 1810.04805), and families that differ from it in a few modules.
-
-Embeddings have V·D + P·D + T·D + 2·D, and layers L·(4·D² + 2·D·I + 9·D + I). Cross-attention adds L·(4·D² + 6·D), and a
-pooler D² + D.
-"""
+"""BERT (Devlin et al. 2018, arXiv 1810.04805), and families that differ from it in a few modules."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
@@ -94,7 +90,7 @@ ERNIE = family(
     embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id
     """,
 )
-"""ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with Tt·D of task types, as in ERNIE 2.0 (arXiv 1907.12412)."""
+"""ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with the task types of ERNIE 2.0 (arXiv 1907.12412)."""
 
 BERT_GENERATION = family(
     "bert-generation",
@@ -114,8 +110,7 @@ BERT_GENERATION = family(
       {heads.decoder("lm_head.bias")}
     """,
 )
-"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, without a pooler and without a
-transform before the decoder, which has V of output bias; untied, it has V·D + V more."""
+"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, pooler and transform."""
 
 SPLINTER = family(
     "splinter",
@@ -138,5 +133,5 @@ SPLINTER = family(
     """,
     transform="dense   linear D D\nLayerNorm   layer_norm D",
 )
-"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler. The head for spans has four
-transforms (start and end, in question and text), 4·(D² + 3·D), and 2·D² of scores."""
+"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler; its head has a start and an end in question and
+text."""

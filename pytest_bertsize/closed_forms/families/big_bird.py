@@ -1,8 +1,4 @@
-"""BigBird (Zaheer et al. 2020, arXiv 2007.14062): BERT with sparse attention, which has no parameters of its own.
-
-The counts are BERT's; without ``use_bias``, self-attention has L·3·D less, and so has cross-attention. The head for
-question answering has a feed-forward part of 2·D·I + 3·D + I and, for any number of labels, 2·D + 2 of scores.
-"""
+"""BigBird (Zaheer et al. 2020, arXiv 2007.14062): BERT with sparse attention, which has no parameters of its own."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT

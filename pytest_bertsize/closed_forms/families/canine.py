@@ -1,8 +1,7 @@
 """CANINE (Clark et al. 2021, arXiv 2103.06874): BERT over hashed characters, which it downsamples.
 
-Embeddings have H·B·(D/H) for the hashes of a character, B·D for its position, T·D for its type, and 2·D of norm. The
-layers are BERT's: the first and the last read single characters, and the L layers between them read groups of R
-characters. A convolution of R·D² + 3·D makes groups of characters, and one of 2·K·D² + 3·D characters of groups.
+The layers are BERT's: the first and the last read single characters, and the L layers between them read groups of R
+characters.
 """
 
 from pytest_bertsize.closed_forms.declare import family

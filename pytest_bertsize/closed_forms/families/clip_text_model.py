@@ -1,7 +1,4 @@
-"""The text model of CLIP (Radford et al. 2021, arXiv 2103.00020): a pre-norm transformer with learned positions.
-
-The model has V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
-"""
+"""The text model of CLIP (Radford et al. 2021, arXiv 2103.00020): a pre-norm transformer with learned positions."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.config.older_releases import before, without
@@ -45,5 +42,4 @@ SIGLIP_TEXT_MODEL = family(
     classes="SiglipTextModel   alone",
     head="head   linear D get(J,D)   @head.projection",
 )
-"""The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head of D·J + J, where J is D unless the
-config sets it."""
+"""The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head."""

@@ -1,8 +1,7 @@
 """ConvBERT (Jiang et al. 2020, arXiv 2008.02496): ELECTRA with convolution for half of the attention.
 
 Attention has H = A/R heads, rounded down and at least one, of total width W, about D/2; convolution replaces the other
-heads. Projections have 3·(D·W + W), and convolution K·D + 2·D·W + 2·W + (W + 1)·K·H; cross-attention has the same
-again. The feed-forward part of a layer has 2·D·I/G + I + 3·D, in G groups.
+heads.
 """
 
 from pytest_bertsize.closed_forms.declare import family

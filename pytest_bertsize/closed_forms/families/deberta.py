@@ -1,10 +1,6 @@
 """DeBERTa (He et al. 2020, arXiv 2006.03654): BERT whose attention also uses relative positions.
 
-Embeddings have V·E + P·E + T·E + 2·D, without P·E if only attention uses positions, and E·D more if E is not D. Layers
-have L·(4·D² + 2·D·I + 8·D + I): queries, keys and values are one matrix, and keys have no bias. Talking heads add 2·A²
-to each layer. Relative positions add D² to each layer for content-to-position attention, and D² + D for
-position-to-content attention. All layers share one table of 2·M·D, for M positions back and M ahead; P replaces M if M
-≤ 0. The classes for whole sequences have a pooler, H² + H.
+Queries, keys and values are one matrix, and keys have no bias. All layers share one table of distances.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -78,10 +74,9 @@ DEBERTA = family(
     legacy=heads.MASKED_LM,
     ties="tied weight=deberta.embeddings.word_embeddings.weight",
 )
-"""``reach`` is the number of positions of the table in each direction. ``masked_lm`` is BERT's in the width of the
-embeddings; without ``legacy`` it has D² + 3·D + V. If this head is tied in transformers 4, its dense layer is the
-words' matrix with a bias: V in place of D² + D (https://github.com/huggingface/transformers/pull/22105). From 5.0 to
-5.16, the words' matrix has a second name in a tied head."""
+"""``reach`` is the number of positions of the table in each direction. If the head without ``legacy`` is tied in
+transformers 4, its dense layer is the words' matrix (https://github.com/huggingface/transformers/pull/22105). From 5.0
+to 5.16, the words' matrix has a second name in a tied head."""
 
 DEBERTA_V2 = family(
     "deberta-v2",
@@ -118,9 +113,5 @@ DEBERTA_V2 = family(
 )
 """DeBERTa-v2 and -v3 (He et al. 2020 and 2021, arXiv 2006.03654 and 2111.09543): DeBERTa with buckets of distances.
 
-Projections have 3·(D·N + N) in each layer, where N is A·S, or D if S is left out. Unless ``share_att_key`` is set,
-content-to-position attention adds D·N + N, and position-to-content attention as much again. The table of distances has
-2·B·D for B buckets (if B ≤ 0, rows for every distance), and 2·D of norm if the config asks for it. The first layer may
-have a convolution over K tokens in G groups, D·D/G·K + 3·D. The library's config class lacks most of the keys that
-distinguish checkpoints.
+The first layer may have a convolution. The library's config class lacks most of the keys that distinguish checkpoints.
 """

@@ -1,8 +1,4 @@
-"""DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler.
-
-Embeddings have V·D + P·D + 2·D. The layers are BERT's with other names, L·(4·D² + 2·D·I + 9·D + I). A transform before
-the decoder has D² + 3·D.
-"""
+"""DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads

@@ -1,9 +1,7 @@
 """ELECTRA (Clark et al. 2020, arXiv 2003.10555): BERT with narrow embeddings, as generator and as discriminator.
 
-Embeddings have V·E + P·E + T·E + 2·E, and E·D + D to widen them if E is not D. If the number of heads divides D, layers
-are BERT's, L·(4·D² + 2·D·I + 9·D + I), and cross-attention adds L·(4·D² + 6·D); if not, queries, keys and values have
-the width W = A·⌊D/A⌋. The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never
-tied; untied words add V·E.
+If the number of heads does not divide D, queries, keys and values have the width A·⌊D/A⌋. The generator's bias is never
+tied.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -6,31 +6,29 @@ family.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.composed import Part, Several, find_all
-from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.closed_forms.declare import read_ignored
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
-from pytest_bertsize.config.values import Dims, find_keys_without_effect
-from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import levels, parents_first
-from pytest_bertsize.wording import exact, shown
+from pytest_bertsize.config.keys import ConfigKeys, Values
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.inventory import parents_first
+from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
-
-    Find = Callable[[str], Sequence[Family]]
+    from pytest_bertsize.config.values import Dims
 
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
 CROSS_WIDTH = "cross_attention_hidden_size"
-NOT_AS_WIDE = f"{CROSS_WIDTH} is {{width}}, but the encoder is {{encoder}} wide: the class refuses that"
+PROJECTION = "decoder.projection"
 
 
 class Side(Part, frozen=True):
@@ -47,39 +45,20 @@ class Side(Part, frozen=True):
 class Pair(Several, frozen=True, kw_only=True):
     """The family of one pair, which reads the keys of both sides."""
 
-    cross_width: object = None
-    """The decoder's ``cross_attention_hidden_size``; if set, the decoder reads the encoder without a projection."""
-
-    def with_parts(self, parts: Iterable[Part]) -> Self:
-        found = Several.with_parts(self, parts)
-        key = next(size.key for size in found.keys.sizes if size.symbol == "De")
-        if self.cross_width is None:
-            return found
-        message = NOT_AS_WIDE.format(width=self.cross_width, encoder=f"{{{key.removeprefix('encoder.')}:,}}")
-        fix = f'write "{CROSS_WIDTH}": {{{key.removeprefix("encoder.")}}}'
-        as_wide = Rule((key,), lambda values: bool(values[key] == self.cross_width), message, fix)
-        return replace(found, keys=replace(found.keys, rules=(*found.keys.rules, as_wide)))
+    outer: Family
+    """The family that reads the keys beside the sides."""
 
     def list_terms(self, dims: Dims) -> list[Term]:
-        """Return the terms of both sides and, if their widths differ, De·Dd + Dd of projection between them."""
+        """Return the terms of both sides and, if their widths differ, of a projection between them."""
         found = Several.list_terms(self, dims)
-        if dims.De != dims.Dd and self.cross_width is None:
-            found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection")
+        if dims.De != dims.Dd:
+            found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component=PROJECTION)
         return found
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read both sides, each by the keys of its family; raise Unusable with the findings of both sides."""
         values = Several.resolve(self, config, overrides, architecture)
-        self._check_cross_width(config, values.sizes["De"])
-        own = (values.sizes.get("Ve"), values.sizes["Vd"])
-        known = {
-            "tie_encoder_decoder": Ignored((False,), cost=self._count_encoder),
-            "tie_word_embeddings": Ignored((True,), because="the key of the same name in the decoder decides"),
-            "vocab_size": Ignored(own, because="each side has one of its own", fix="write it into a side"),
-        }
-        dims = Dims(values.sizes, values.switches)
-        ignored = find_keys_without_effect(known, config, dims, architecture.name)
-        top = Family.resolve(ENCODER_DECODER, config, {}, architecture)
+        top = self.outer.resolve(config, {}, architecture)
         sides = {
             side.name: {"model_type": side.family.name, **cast("dict[str, object]", values.for_build[side.name])}
             for side in self.parts
@@ -92,58 +71,36 @@ class Pair(Several, frozen=True, kw_only=True):
             blind = [Finding("defaulted-key", message, fix, "warning", file=config.file, line=line)]
         return values._replace(
             for_build={**top.for_build, **sides},
-            findings=(*values.findings, *top.findings, *ignored, *blind),
+            findings=(*values.findings, *top.findings, *blind),
             unknown=(*top.unknown, *values.unknown),
         )
 
-    def _check_cross_width(self, config: ModelConfig, encoder: int | None) -> None:
-        width = self.cross_width
-        if width is not None and not (type(width) is int and width == encoder):
-            message = NOT_AS_WIDE.format(width=shown(width), encoder=exact(encoder or 0))
-            line, fix = config.line("decoder", CROSS_WIDTH), f'write "{CROSS_WIDTH}": {encoder}'
-            raise Unusable(Finding("config-invalid", message, fix, file=config.file, line=line))
-
-    def _count_encoder(self, value: Any, dims: Dims) -> int | None:
-        """Return minus the encoder's parameters without a pooler, which a tied decoder shared in transformers 4."""
-        encoder, decoder = self.parts
-        if value is not True or encoder.family is not decoder.family:
-            return None
-        own = encoder.own_dims(dims)
-        without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
-        return -int(sum(term.total for term in encoder.architecture.terms(without_pooler)))
-
     def component_names(self, dims: Dims) -> list[str]:
         """Return the components of each side's family, under that side's name."""
-        names = [*Several.component_names(self, dims), "decoder.projection"]
-        return parents_first({level: None for name in names for level in levels(name)})
+        return parents_first(dict.fromkeys((*Several.component_names(self, dims), PROJECTION)))
 
 
 class PairFamily(Family, frozen=True):
     """The family of all pairs; the keys of one pair are those of its sides."""
 
     def of_config(
-        self, config: ModelConfig, architecture: Architecture, find: Find | None = None
+        self, config: ModelConfig, architecture: Architecture, find: Callable[[str], Sequence[Family]]
     ) -> tuple[Family, Architecture]:
         """:raises Unusable: if a side has no closed form."""
-
-        def find_built_in(name: str) -> list[Family]:
-            return [FAMILIES[name].at(self.release)] if name in FAMILIES else []
-
-        sides = find_all(partial(_find_side, name, config, find or find_built_in) for name in SIDES)
-        width = sides[1].config.data.get(CROSS_WIDTH)
-        empty = Pair(self.name, self.keys, (), release=self.release, parts=(), cross_width=width)
+        sides = find_all(partial(_find_side, name, config, find) for name in SIDES)
+        empty = Pair(self.name, self.keys, (), release=self.release, parts=(), outer=self)
         pair = empty.with_parts(sides)
         return pair, replace(architecture, terms=pair.list_terms)
 
-    def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        return self.of_config(config, architecture)[0].resolve(config, overrides, architecture)
 
-
-def _find_side(name: str, config: ModelConfig, find: Find) -> Side:
+def _find_side(name: str, config: ModelConfig, find: Callable[[str], Sequence[Family]]) -> Side:
     data = config.data.get(name)
     if not isinstance(data, dict):
         config.refuse(name, f"{name} is {shown(data)}: a pair has a config for each side", "write an object")
     own = config.inner(name, data)
+    if data.get(CROSS_WIDTH) is not None:
+        message = f"{CROSS_WIDTH} = {shown(data[CROSS_WIDTH])} is refused: no closed form describes it"
+        own.refuse(CROSS_WIDTH, message, "write null, or write closed_form = false", "config-refused")
     families = find(own.model_type) if isinstance(own.model_type, str) else ()
     found = ((family, _find_class(name, family)) for family in families)
     family, architecture = next(((family, each) for family, each in found if each), (None, None))
@@ -176,8 +133,12 @@ def _list_no_terms(_: Dims) -> list[Term]:
     raise TypeError("a pair has no terms without its config")
 
 
+IGNORED = """
+tie_encoder_decoder [false]
+tie_word_embeddings [true]: the key of the same name in the decoder decides
+"""
 ENCODER_DECODER = PairFamily(
     "encoder-decoder",
-    ConfigKeys((), inert=frozenset({*SIDES, "tie_encoder_decoder", "tie_word_embeddings", "vocab_size"})),
+    ConfigKeys((), ignored=read_ignored(IGNORED), inert=frozenset({*SIDES, "vocab_size"})),
     (Architecture("EncoderDecoderModel", _list_no_terms),),
 )

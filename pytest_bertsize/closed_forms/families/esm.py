@@ -1,9 +1,7 @@
 """ESM-1b and ESM-2 (Rives et al. 2021 and Lin et al. 2023, doi 10.1126/science.ade2574): a pre-norm BERT for proteins.
 
-Embeddings have V·D + P·D, without P·D for rotary positions, and 2·D more with ``emb_layer_norm_before``. Layers always
-have a GELU, and L·(4·D² + 2·D·I + 9·D + I) + 2·D parameters. Cross-attention adds L·(4·D² + 6·D), and the prediction of
-contacts from all attention maps A·L + 1. ESMFold has the same ``model_type``, but its own class and nested config; it
-has no closed form here. Positions are as in models/esm/modeling_esm.py of v4.51.0 and of v4.52.1.
+ESMFold has the same ``model_type``, but its own class and nested config; it has no closed form here. Positions are as
+in models/esm/modeling_esm.py of v4.51.0 and of v4.52.1.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -65,4 +63,3 @@ ESM = family(
       {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
     """,
 )
-"""``lm_head`` has D² + 3·D of transform, always with a GELU, and V of bias; untied weights add V·D."""

@@ -1,7 +1,4 @@
-"""FNet (Lee-Thorp et al. 2021, arXiv 2105.03824): BERT whose attention is a Fourier transform, without parameters.
-
-The embeddings are BERT's, with a projection of D² + D. Layers have L·(2·D·I + 5·D + I), and a pooler D² + D.
-"""
+"""FNet (Lee-Thorp et al. 2021, arXiv 2105.03824): BERT whose attention is a Fourier transform, without parameters."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT

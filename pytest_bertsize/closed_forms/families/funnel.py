@@ -1,9 +1,7 @@
 """Funnel Transformer (Dai et al. 2020, arXiv 2006.03236): an encoder that halves its sequence from block to block.
 
-Embeddings have V·D + 2·D; only attention uses positions and segments. A layer has projections of 4·D·A·H + 2·A·H + D
-(queries have no bias), a feed-forward part of 2·D·I + I + D, and norms of 4·D; relative positions add D·A·H + 2·A·H,
-and segments 3·A·H. ``block_repeats`` is the number of passes through each block of layers; the decoder has Ld layers
-more, at the full length of the sequence.
+Only attention uses positions and segments. ``block_repeats`` is the number of passes through each block of layers; the
+decoder has Ld layers more, at the full length of the sequence.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,6 @@
 """GPT-2 (Radford et al. 2019, not on arXiv): the Transformer's decoder (arXiv 1706.03762), pre-norm.
 
-The body has V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D by default; cross-attention adds
-L·(4·D² + 6·D). Query, key and value are one matrix, whose first dimension is the inputs.
+Query, key and value are one matrix, whose first dimension is the inputs.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -85,6 +84,6 @@ OPENAI_GPT = family(
 )
 """GPT (Radford et al. 2018, not on arXiv): GPT-2 as a post-norm model (arXiv 1706.03762), without the last norm.
 
-The body has V·D + P·D + L·(12·D² + 13·D). The class with two heads ties in reverse: ``lm_head`` owns the matrix, and
+The class with two heads ties in reverse: ``lm_head`` owns the matrix, and
 the embeddings share it, as the class's map of ties says (since https://github.com/huggingface/transformers/pull/42191).
 """

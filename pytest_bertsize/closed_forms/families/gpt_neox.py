@@ -1,7 +1,4 @@
-"""GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, and one matrix for query, key and value.
-
-The body has V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to each layer.
-"""
+"""GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, and one matrix for query, key and value."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads

@@ -1,7 +1,6 @@
 """LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT with the positions of words on the page.
 
-Layout adds 4·P2·D to BERT: one table for left and right, one for top and bottom, one for a word's height and one for
-its width. Every class has a pooler.
+Left and right share a table, and so do top and bottom. Every class has a pooler.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,10 +1,4 @@
-"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT with positions on the page, and patches of its image.
-
-A word's position, height and width add 2·P2·J + 2·P2·H to BERT's embeddings. Patches have N·D·K² + D, and D for their
-first token, ((W/K)² + 1)·D for positions and 4·D of norms. Distances add B·A to BERT's layers for the text, and 2·B2·A
-for the page. Switches of the config leave parts out. The classifier of tokens is one matrix for fewer than ten labels;
-from ten labels on, D² + D come before it.
-"""
+"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT with positions on the page, and patches of its image."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER

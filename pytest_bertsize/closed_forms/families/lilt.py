@@ -1,7 +1,6 @@
 """LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer for the positions of its words.
 
-The narrow transformer has the width N = D/R, and M = I/R in its feed-forward layers. It adds to BERT embeddings of
-4·P2·(D/6) + P·N + D·N + 3·N (six vectors of width D/6 make one), and layers of L·(4·N² + 2·N·M + 9·N + M).
+Six vectors of width D/6 make the place of a word.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,7 @@
 """Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and families that are built like it, such as EuroBERT.
 
-The body has V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of
-their own (arXiv 2305.13245). Norms come before attention, before a gated feed-forward part and after the last layer.
+Keys and values have Q heads of their own (arXiv 2305.13245). Norms come before attention, before a gated feed-forward
+part and after the last layer.
 """
 
 from msgspec.structs import replace
@@ -143,9 +143,8 @@ EUROBERT = family(
 )
 """EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers; heads may share keys and values.
 
-The embeddings have no norm. The norm after the last layer is a scale without a shift (Zhang and Sennrich 2019, arXiv
-1910.07467). The masked language model has V·D, not tied by default; ``mlp_bias`` gives it V of bias, too. D² + D come
-before the classifier of sequences.
+The norms are scales without a shift (Zhang and Sennrich 2019, arXiv 1910.07467). ``mlp_bias`` gives the masked language
+model a bias, too.
 """
 
 PHI3 = family(

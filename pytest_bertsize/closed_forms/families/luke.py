@@ -1,7 +1,6 @@
 """LUKE (Yamada et al. 2020, arXiv 2010.01057): RoBERTa that reads entities beside words.
 
-Entities add Ve·De + P·D + T·D + 2·D to BERT, and De·D more if De is not D. Queries from word to entity, from entity to
-word and among entities add L·3·(D² + D) (section 3.2).
+Queries from word to entity, from entity to word and among entities have matrices of their own (section 3.2).
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -57,6 +56,5 @@ LUKE = family(
     pair="classifier          linear 2*D C bias=False   @head.classifier",
     entity_span="classifier   linear 3*D C              @head.classifier",
 )
-"""``lm_head`` is RoBERTa's, D² + 3·D + V. From transformers 5 on, it has V·D more: its decoder is not tied, since
-https://github.com/huggingface/transformers/pull/42191 left it out of the map of ties; only its bias is tied.
-``entity_predictions`` has D·De + 3·De + Ve; untied, which transformers 4 cannot do, it has Ve·De more."""
+"""``lm_head`` is RoBERTa's. From transformers 5 on, only its bias is tied, since
+https://github.com/huggingface/transformers/pull/42191 left its decoder out of the map of ties."""

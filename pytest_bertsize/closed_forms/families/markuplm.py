@@ -1,6 +1,5 @@
 """MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads a word's path in the tree of a page.
 
-Paths of M steps add tables of M·U·(X + Y) to BERT, and matrices of 5·M·U·D + 4·D² + 6·D, of which
 ``xpath_unitseq2_embeddings`` is unused.
 """
 

@@ -1,12 +1,7 @@
 """MobileBERT (Sun et al. 2020, arXiv 2004.02984): a deep BERT with a bottleneck in each layer.
 
-Embeddings have V·E + (P + T)·D + 2·D, and 3·E·D + D to widen a token with its neighbours, or E·D + D without them. The
-inner width N of a layer is ``true_hidden_size`` if the config has one, else B, or D without a bottleneck. Attention has
-2·(N·W + W) + (D·W + W) + N² + 3·N, where W is N if the heads divide N; with ``use_bottleneck_attention``, values read
-the width N in place of D. Each of F networks has 2·N·I + I + 3·N. A bottleneck has D·B + 3·B at its input (twice if
-queries and keys share a second one) and N·D + 3·D at its output. A pooler with an activation has D² + D. The masked
-language model has D² + 3·D of transform, and V + (D - E)·V of decoder; untied, V·E + V more: the decoder is the word
-embeddings, widened from E to D by a matrix of its own.
+The inner width N of a layer is ``true_hidden_size`` if the config has one, else B, or D without a bottleneck. The
+decoder is the word embeddings, widened from E to D by a matrix of its own.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,6 @@
 """ModernBERT (Warner et al. 2024, arXiv 2412.13663): a pre-norm encoder with rotary positions and few biases.
 
-The body has V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and one norm follows the last layer.
-Every bias is a switch. All classes except the body have a dense layer and a norm, D² + D, before their own output.
+The first layer has one norm less, and every bias is a switch.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -77,7 +76,4 @@ MODERNBERT_DECODER = family(
     scores="classifier           linear D C bias=classifier_bias   @head.classifier",
     since=(4, 54),
 )
-"""ModernBERT's decoder (Weller et al. 2025, Ettin, arXiv 2507.11412), with four matrices of attention.
-
-``lm_head`` is ModernBERT's dense layer with another name; the class for sequences scores each token, and uses
-the last score."""
+"""ModernBERT's decoder (Weller et al. 2025, Ettin, arXiv 2507.11412): queries, keys and values have a matrix each."""

@@ -1,7 +1,6 @@
 """MPNet (Song et al. 2020, arXiv 2004.09297): BERT without token types, whose layers share one bias of distances.
 
-It has DistilBERT's embeddings, BERT's layers and pooler, and R·A of distances: for each of R distances a bias of each
-head, the same in all layers. The class always uses row 1 of the word table for padding.
+The class always uses row 1 of the word table for padding.
 """
 
 from pytest_bertsize.closed_forms.declare import family

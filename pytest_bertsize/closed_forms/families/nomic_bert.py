@@ -1,8 +1,4 @@
-"""Nomic BERT (Nussbaum et al. 2024, arXiv 2402.01613): BERT with rotary positions, gates and few biases.
-
-The body has V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a head; there is no table of
-positions. A pooler adds D² + D. The masked language model has BERT's head, with another name for its norm.
-"""
+"""Nomic BERT (Nussbaum et al. 2024, arXiv 2402.01613): BERT with rotary positions, gates and few biases."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
@@ -58,7 +54,6 @@ NOMIC_BERT = family(
     masked_lm=heads.MASKED_LM.replace("LayerNorm", "layer_norm"),
     since=(5, 5),
 )
-"""``bias`` adds biases to attention and to the last matrix of the feed-forward part: L·(3·A·W + 2·D) more."""
 
 GTE = family(
     "gte",
@@ -78,10 +73,7 @@ GTE = family(
     """,
     since=(5, 18),
 )
-"""GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases; T may be 0.
-
-The body has V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D). The masked language model has D² + 3·D,
-always with a GELU, and V of output bias, which is never tied; untied weights add V·D."""
+"""GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases."""
 
 JINA_EMBEDDINGS_V3 = family(
     "jina_embeddings_v3",
@@ -102,6 +94,4 @@ JINA_EMBEDDINGS_V3 = family(
     lm_head=heads.lm_head(),
     since=(5, 4),
 )
-"""Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions.
-
-The body has V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 2·D·I + I + 6·D)."""
+"""Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions."""

@@ -1,7 +1,6 @@
 """Nyströmformer (Xiong et al. 2021, arXiv 2102.03902): BERT that approximates attention by a few landmarks.
 
-BERT with L·A·K of convolution: one filter for each head mixes a token's value with its neighbours'. The table of
-positions begins with two unused rows, which P does not count. No class has a pooler.
+The table of positions begins with two unused rows, which P does not count. No class has a pooler.
 """
 
 from pytest_bertsize.closed_forms.declare import family

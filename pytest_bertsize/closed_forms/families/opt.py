@@ -1,7 +1,6 @@
 """OPT (Zhang et al. 2022, arXiv 2205.01068): a decoder with learned positions and words that may be narrower.
 
-Embeddings have V·E + (P + 2)·D (the first two positions are unused), and 2·D·E more if E is set and is not D. Layers
-have L·(4·D² + 2·D·I + 9·D + I), or L·(5·D + I) less without ``enable_bias``; pre-norm models have a last norm of 2·D.
+The first two positions are unused.
 """
 
 from pytest_bertsize.closed_forms.declare import family

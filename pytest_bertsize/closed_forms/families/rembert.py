@@ -1,7 +1,6 @@
 """RemBERT (Chung et al. 2020, arXiv 2010.12821): BERT with narrow input embeddings and wide output embeddings.
 
-Embeddings have the width E, and E·D + D widen them for BERT's layers. The language model has D·O + 3·O of transform and
-V·O + V of decoder, which is never tied: input and output differ in width.
+The decoder is never tied: input and output differ in width.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -52,7 +52,7 @@ LONGFORMER = family(
     lm_head=heads.lm_head(),
 )
 """Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, and global attention for
-a few tokens. Projections for global attention add L·3·(D² + D) to BERT (section 3.1)."""
+a few tokens, which has projections of its own (section 3.1)."""
 
 QUANTISED = {
     part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER.trees[part])

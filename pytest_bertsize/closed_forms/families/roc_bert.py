@@ -1,7 +1,6 @@
 """RoCBert (Su et al. 2022, ACL, Robust Chinese BERT): BERT that also embeds a character's sound and shape.
 
-Sounds and shapes add Vp·Ep + Vs·Es to BERT, even if they are unused. A projection to the width D adds
-D·(D + Ep + Es) + D, without the Ep or Es of an unused table; without ``concat_input`` there is no projection.
+A config that does not use sounds or shapes keeps their tables, and only the projection is narrower.
 """
 
 from pytest_bertsize.closed_forms.declare import family

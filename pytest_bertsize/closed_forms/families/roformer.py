@@ -1,7 +1,6 @@
 """RoFormer (Su et al. 2021, arXiv 2104.09864): ELECTRA's layers with rotary positions, and the heads of BERT.
 
-Embeddings have V·E + T·E + 2·E, and E·D + D to widen them if E is not D. All heads share P·D/A of sines and cosines, a
-parameter that does not train.
+All heads share the sines and cosines, a parameter that does not train.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,6 @@
 """SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT with layers of grouped convolutions.
 
-Layers have L·(D²/Gq + D²/Gk + D²/Gv + D²/Ga + D·I/Gi + I·D/Go + I + 9·D): each convolution is a linear layer for each
-group of inputs (section 3). Embeddings and pooler are BERT's.
+Each convolution is a linear layer for each group of inputs (section 3).
 """
 
 from pytest_bertsize.closed_forms.declare import family

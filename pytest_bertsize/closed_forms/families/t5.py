@@ -1,9 +1,6 @@
 """T5 (Raffel et al. 2019, arXiv 1910.10683): an encoder and a decoder without biases, with relative positions.
 
-Word embeddings have V·D, and each stack has L·(4·D·A·K + 2·D·I + 2·D) + B·A + D, where the width K of a head need not
-be D/A. A gated feed-forward part has 3·D·I (Shazeer 2020, arXiv 2002.05202); cross-attention adds L·(4·D·A·K + D). The
-first layer of a stack has the table of distances that all layers use: a row for each of B buckets, with a number for
-each head.
+The width K of a head need not be D/A. The first layer of a stack has the table of distances that all layers use.
 """
 
 from collections.abc import Callable, Mapping
@@ -116,7 +113,7 @@ transformers ≥ 5 always ties the head of this family",
     in_each="False",
     lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )
-"""Since transformers 5 the head is always tied and adds no parameters; in 4 it adds V·D if the config unties it."""
+"""Since transformers 5 the head is always tied."""
 
 MT5 = family(
     "mt5",

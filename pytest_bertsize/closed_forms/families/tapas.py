@@ -1,8 +1,4 @@
-"""TAPAS (Herzig et al. 2020, arXiv 2004.02349): BERT that reads tables, with a token type for row, column, rank, …
-
-It is BERT with T·D for each kind of token type. Scores of cells and columns have 2·(D + 1), and the choice among G
-aggregations, if any, G·D + G.
-"""
+"""TAPAS (Herzig et al. 2020, arXiv 2004.02349): BERT that reads tables, with a token type for row, column, rank, …"""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT

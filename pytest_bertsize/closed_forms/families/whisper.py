@@ -1,8 +1,6 @@
 """Whisper (Radford et al. 2022, arXiv 2212.04356): an encoder of sound and a decoder of text.
 
-Convolutions have 3·M·D + 3·D² + 2·D, and turn frames of M frequencies into half as many vectors. The encoder has P·D of
-sinusoids, which are stored and not trained, and the decoder Pd·D of learned positions. Keys have no bias, and each
-stack ends in a norm of 2·D. The classifier of sounds has F·D + F and C·F + C, and L + 1 optional weights of layers.
+The convolutions turn frames of M frequencies into half as many vectors; keys have no bias.
 """
 
 from pytest_bertsize.closed_forms.declare import family, read_rules

@@ -1,9 +1,7 @@
 """XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder with other names, and languages in place of segments.
 
-Embeddings have V·D + P·D + 2·D, and N·D more for several languages. Layers have L·(12·D² + 13·D): attention, a
-feed-forward part four times as wide as D, and two norms, each in a list of its own. The language model has one matrix,
-or an adaptive softmax (Grave et al. 2016, arXiv 1609.04309): (c₁ + k)·(D + 1) for the c₁ most frequent words and k
-clusters, and D/Rⁱ·(D + words) for the i-th cluster. A tied softmax also has the words' matrix, but never reads it.
+The language model has one matrix, or an adaptive softmax (Grave et al. 2016, arXiv 1609.04309). A tied softmax also has
+the words' matrix, but never reads it.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, without a table of them.
 
-Words have V·D, the masked word D, and layers L·(5·D² + 2·D·I + 10·D + I): 5·D² for query, key, value, output and
-relative position, 3·D for biases, and 2·D for the same and for another segment. Shapes have a dimension for heads,
-which changes no count.
+Shapes have a dimension for heads, which changes no count.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,8 +1,4 @@
-"""X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer.
-
-Each language adds L·(2·D·B + B + D) to BERT, where B is D/R, and a norm that all languages share adds L·2·D. Pre-norm
-models have 2·D more after the last layer.
-"""
+"""X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer."""
 
 from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.config.keys import Listing, Rule

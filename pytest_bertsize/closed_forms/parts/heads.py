@@ -31,8 +31,7 @@ cls.predictions
     LayerNorm                layer_norm get(E,D)
   {decoder("cls.predictions.bias", width="get(E,D)")}
 """
-"""``cls.predictions`` has D² + 3·D of transform and V of output bias; an untied decoder adds V·D + V. If the word
-embeddings are narrower than the layers, the transform narrows to the width of the embeddings."""
+"""If the word embeddings are narrower than the layers, the transform narrows to the width of the embeddings."""
 
 
 def lm_head(name: str = "lm_head", *, width: str = "D", norm: str = "layer_norm", activation: str = "None") -> str:
@@ -48,7 +47,7 @@ def lm_head(name: str = "lm_head", *, width: str = "D", norm: str = "layer_norm"
 
 
 def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
-    """Return a language model of one matrix: V·D if it is not tied; a bias adds V and is never tied."""
+    """Return a language model of one matrix, which may be tied; its bias is never tied."""
     return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
@@ -92,7 +91,7 @@ _SUMMARY = """
 
 
 def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
-    """Return the projection of a sequence's vector, if any: outputs·D + outputs, or D² + D if it keeps the width."""
+    """Return the projection of a sequence's vector, if any."""
     return fill(_SUMMARY, place=place, outputs=outputs)
 
 

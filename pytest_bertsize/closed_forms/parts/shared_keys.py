@@ -25,7 +25,6 @@ RELATIVE = {"relative_key": 1, "relative_key_query": 2}
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
-"""(2·P - 1)·D/A: a row of a head's width for each distance, if the config asks for the table."""
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
