@@ -41,8 +41,8 @@ NO_FAMILY = Family("", ConfigKeys(()), ())
 """The family of a class without a config."""
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
 """The end of a class's name, by the task for which sentence-transformers makes the class from a config."""
-ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
-"""The class for each family of which sentence-transformers uses only the encoder."""
+ENCODERS = ("T5EncoderModel", "MT5EncoderModel")
+"""Classes of families of which sentence-transformers uses only the encoder."""
 MODULES = {
     "Dense": declare.family(
         "Dense",
@@ -260,21 +260,20 @@ def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Archi
     """:raises Unusable: if there is no closed form for the class that sentence-transformers makes from the config."""
     config, default = module.config, "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     named, task = config.model_type, module.settings.get("transformer_task", default)
-    families = registry.families(named) if isinstance(named, str) else []
-    ending = TASKS.get(task) if isinstance(task, str) else None
-    known = families[0].architectures if families else ()
-    among = [each for each in known if ending and each.name.endswith(ending)]
+    ending = TASKS.get(str(task))
+    among = [
+        (family, each)
+        for family in registry.families(str(named))[:1]
+        for each in family.architectures
+        if ending and each.name.endswith(ending)
+    ]
     if not among:
-        message = (
-            f"there is no closed form for the class that sentence-transformers makes from model_type {shown(named)}"
-        )
-        if ending is None:
-            message += f" for transformer_task {shown(task)}"
+        made = f"sentence-transformers makes from model_type {shown(named)} for the task {shown(task)}"
+        message = f"there is no closed form for the class that {made}"
         config.refuse("model_type", message, BY_FACTORY, "unknown-closed-form")
-    exact = ENCODERS.get(families[0].name, "") if ending == "Model" else ""
-    found = min(among, key=lambda each: (each.name != exact, len(each.name)))
+    family, found = min(among, key=lambda each: (each[1].name not in ENCODERS, len(each[1].name)))
     said = {**module.settings.get("model_args", {}), **module.settings.get("model_kwargs", {})}
-    return families[0], replace(found, options={key: said.get(key, value) for key, value in found.options.items()})
+    return family, replace(found, options={key: said.get(key, value) for key, value in found.options.items()})
 
 
 # a class of the project
@@ -294,36 +293,27 @@ def own_class(
     family = _with_keys(family, asked, written)
     symbols = {size.key: size.symbol for size in family.keys.sizes}
     symbols.setdefault(NUM_LABELS, LABELS)
-    if isinstance(family, Several) and backbone:
-        backbone = replace(backbone, terms=family.list_terms)
+    base = backbone or Architecture(model.factory or "", lambda _: [])
+    if isinstance(family, Several):
+        base = replace(base, terms=family.list_terms)
 
-    def list_all(dims: Dims) -> list[Term]:
-        held: Sequence[Term] = []
-        if backbone:
-            held = put_below(model.backbone, backbone.terms(dims))
-            held = tie_modules(remove_modules(held, model.without), model.tied)
+    def complete(dims: Dims, terms: Sequence[Term]) -> list[Term]:
+        held = tie_modules(remove_modules(put_below(model.backbone, terms), model.without), model.tied)
         beside = [(extra.name, _list_beside(extra, dims, symbols, held)) for extra in model.extra]
         if not dims.is_symbolic:
             _refuse_doubled(held, beside)
         return [*held, *(term for _, terms in beside for term in terms)]
 
-    base = backbone or Architecture(model.factory or "", list_all)
-    added: dict[str, Sequence[str]] = {  # in words, for a comparison with the base
-        "backbone": [model.backbone] if model.backbone else [],
-        "without": model.without,
-        "tied": [f"{one} is {other}" for one, other in model.tied.items()],
-        "extra": [str(each) for each in model.extra],
-    }
-    numbers = (
-        times for each in model.extra for size in each.sizes for times in re.findall(r"(?<![\w.])\d+", str(size))
+    changed = base.changed(
+        complete,
+        backbone=[model.backbone] if model.backbone else [],
+        without=model.without,
+        tied=[f"{one} is {other}" for one, other in model.tied.items()],
+        extra=[str(each) for each in model.extra],
     )
-    return family, replace(
-        base,
-        terms=list_all,
-        labels=base.labels or NUM_LABELS in asked,
-        added={**base.added, **{key: each for key, each in added.items() if each}},
-        literals=frozenset(map(int, numbers)),
-    )
+    sizes = " ".join(str(size) for each in model.extra for size in each.sizes)
+    literals = frozenset(map(int, re.findall(r"(?<![\w.])\d+", sizes)))
+    return family, replace(changed, labels=base.labels or NUM_LABELS in asked, literals=literals)
 
 
 def _with_keys(family: Family, asked: Mapping[str, str], written: Mapping[str, object]) -> Family:
@@ -384,13 +374,8 @@ def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
     layers, bracket, rest = extra.name.rpartition("]")
     if not bracket:
         return [extra.name]
-    try:
-        return [
-            f"{path}{rest}" for path in find_modules("extra", f"{layers}]", [name for name, _ in name_tensors(held)])
-        ]
-    except Unusable as unusable:
-        fix = 'for a list of the class\'s own, write count, as in name = "classifiers", count = 6'
-        raise Unusable(unusable.findings[0]._replace(fix=fix)) from None
+    names = [name for name, _ in name_tensors(held)]
+    return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
 
 
 def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:

@@ -35,13 +35,12 @@ BYTES_OF_A_LABEL = 190
 """Bytes that a label takes: transformers writes the name of a label into two dictionaries."""
 RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
-CONTRIBUTE = (
-    "describe a class of your own by the keys factory, backbone and extra; contribute a closed form "
+CORRECT = (
+    "correct the name; describe a class of your own by the keys factory, backbone and extra; contribute a closed form "
     '(closed_forms = ["sizes/forms.toml"]); '
     "or write closed_form = false to check its budget alone"
 )
-CORRECT = f"correct the name; {CONTRIBUTE}"
-CORRECT_IT = ("correct the name",)
+CORRECT_IT = ("correct the name, or name a model that has a closed form",)
 NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, as in "train.yaml#model"'
 
 
@@ -104,17 +103,13 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
     """Return the closed form of the model's class, with the table's additions; raise Unusable if there is none."""
     family, architecture = _find_class(model, config, registry)
-    if not model.frozen:
-        return Chosen(family, architecture, adapter)
 
-    def list_frozen(dims: Dims) -> Sequence[Term]:
+    def freeze(dims: Dims, terms: Sequence[Term]) -> Sequence[Term]:
         from pytest_bertsize.closed_forms.changes import freeze_modules
 
-        terms = architecture.terms(dims)  # a formula does not show which tensors train
-        return terms if dims.is_symbolic else freeze_modules(terms, model.frozen)
+        return terms if dims.is_symbolic else freeze_modules(terms, model.frozen)  # no formula shows what trains
 
-    added = {**architecture.added, "frozen": model.frozen}
-    return Chosen(family, replace(architecture, terms=list_frozen, added=added), adapter)
+    return Chosen(family, architecture.changed(freeze, frozen=model.frozen) if model.frozen else architecture, adapter)
 
 
 def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
@@ -141,20 +136,18 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
 
 def with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     """Return a model's closed form with an adapter on it; raise Unusable if the adapter does not fit the model."""
-    architecture = form.architecture
     targets = adapter.target_modules if isinstance(adapter.target_modules, str) else ", ".join(adapter.target_modules)
 
-    def list_adapted(dims: Dims) -> list[Term]:
+    def adapt(dims: Dims, terms: Sequence[Term]) -> list[Term]:
         from pytest_bertsize.closed_forms.lora import add_adapter
 
         try:
-            return add_adapter(architecture.terms(dims), adapter, getattr(dims, RANK))
+            return add_adapter(terms, adapter, getattr(dims, RANK))
         except ValueError as error:
             finding = Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))
             raise Unusable(finding) from None
 
-    added = {**architecture.added, "adapter": [f"LoRA on {targets}"]}
-    adapted = replace(architecture, terms=list_adapted, added=added)
+    adapted = form.architecture.changed(adapt, adapter=[f"LoRA on {targets}"])
     return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}), form.list_known)
 
 
@@ -193,11 +186,11 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
     if key is None:
         raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
     names = [key, *(alias for alias, own in keys.aliases.items() if own == key)]
-    written = next((name for name in names if name in config.data or name in model.overrides), key)
+    written = next((name for place in (model.overrides, config.data) for name in names if name in place), key)
     message = f"{written} is {exact(form.dims.sizes[symbol] or 0)}: {message}"
-    if overridden := [name for name in names if name in model.overrides]:
-        raise Unusable(Finding("config-refused", message, fix, table_key=("overrides", *overridden)))
-    config.refuse(next((name for name in names if config.line(name)), written), message, fix, "config-refused")
+    if written in model.overrides:
+        raise Unusable(Finding("config-refused", message, fix, table_key=("overrides", written)))
+    config.refuse(written, message, fix, "config-refused")
 
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
@@ -215,26 +208,20 @@ def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """Return the closed form of a declared model; raise Unusable, with the nearest names, if there is none."""
     named = family_name(model, config, registry)
-    families = registry.families(named)
-    if not families:
-        message, nearest = f"there is no closed form for the family {shown(named)}", nearest_to(named, registry.names)
-        elsewhere = CORRECT_IT if nearest else (f"name a model of a family that has one: {', '.join(registry.names)}",)
+    if not (families := registry.families(named)):
+        nearest = nearest_to(named, registry.names)
+        message = f"there is no closed form for the family {shown(named)}"
         message += f"; the nearest is {nearest!r}" if nearest else ""
-        fix = CORRECT if nearest else CONTRIBUTE
-        _refuse("family", Finding("unknown-closed-form", message, fix, elsewhere=elsewhere), model, config)
+        _refuse("family", Finding("unknown-closed-form", message, CORRECT, elsewhere=CORRECT_IT), model, config)
     name = architecture_name(model, config, named, registry)
     found = registry.find(named, name)
     if found is None:
-        near = registry.nearest(name, named)
-        if other := registry.family_of(name):
-            message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {named!r}"
-            fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
-            _refuse("architecture", Finding("config-invalid", message, fix), model, config)
-        near = near or [each.name for family in families for each in family.architectures][:3]
-        nearest = ", ".join(near)
+        from difflib import get_close_matches
+
+        classes = [each.name for family in families for each in family.architectures]
+        nearest = ", ".join(get_close_matches(name, classes, n=3) or classes[:3])
         message = f"there is no closed form for {shown(name)} in the family {named!r}; the nearest class is {nearest}"
-        finding = Finding("unknown-closed-form", message, CORRECT, elsewhere=CORRECT_IT)
-        _refuse("architecture", finding, model, config)
+        _refuse("architecture", Finding("unknown-closed-form", message, CORRECT, elsewhere=CORRECT_IT), model, config)
     family, architecture = found
     if family.release < (since := max(family.since, architecture.since)):
         first = ".".join(map(str, since))
@@ -249,12 +236,11 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     said = config.model_type
     if said is None and model.family is None:
         known = registry.family_of(model.architecture or next(iter(config.architectures), ""))
-        message = f"{config.reference} has no model_type"
-        likely = [known.name] if known else registry.likely(config.data, config.reference)
+        likely = [known.name] if known else registry.likely(config.data)
         if not likely:
-            message += ", and no key that any family reads"
+            message = f"{config.reference} has no model_type, and no key that any family reads"
             raise Unusable(Finding("config-invalid", message, NAME_ANOTHER, table_key=()))
-        message += ", as is usual for Google's bert_config.json"
+        message = f"{config.reference} has no model_type, as is usual for Google's bert_config.json"
         or_one_of = f", or {', '.join(map(shown, likely[1:]))}" if likely[1:] else ""
         elsewhere = ("write ", Option("family", likely[0]), or_one_of)
         fix = f'write family = "{likely[0]}"{or_one_of}'
@@ -266,9 +252,7 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
         fix, remove = "remove family from the table", ("remove ", Option("family"))
         raise Unusable(Finding("config-invalid", message, fix, table_key=("family",), elsewhere=remove))
     if not (isinstance(said, str) and is_name(said)):
-        instead = next(iter(registry.likely(config.data, config.reference)), "bert")
-        message = f"model_type is {shown(said)}, which is not a name"
-        config.refuse("model_type", message, f"write {shown(instead)}, for example")
+        config.refuse("model_type", f"model_type is {shown(said)}, which is not a name", 'write "bert", for example')
     return said
 
 
@@ -278,21 +262,14 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
     if not model.architecture and len(names) != 1:
         says = f"names {len(names):,} architectures" if names else "names no architecture"
         classes = [each.name for found in registry.families(family) for each in found.architectures]
-        example = next(iter([*(name for name in names if name in classes), *classes]), "BertModel")
-        message, fix = f"{config.reference} {says}", f'write architecture = "{example}", for example'
-        write = ("write ", Option("architecture"), f" with one of {', '.join(classes or [example])}")
+        classes = classes or ["BertModel"]
+        message, fix = f"{config.reference} {says}", f'write architecture = "{classes[0]}", for example'
+        write = ("write ", Option("architecture"), f" with one of {', '.join(classes)}")
         raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=write))
     named = model.architecture or names[0]
     if not (model.architecture or is_name(named)):
         message = f"architectures names {shown(named)}, which is not a class"
         config.refuse("architectures", message, 'write the name of the class, as in "BertModel"')
-    if named.startswith("AutoModel"):
-        example = next(iter(registry.nearest(named, family)), "BertModel")
-        written = f'architecture = "{example}"' if model.architecture else f'"architectures": ["{example}"]'
-        message = f"{named} is not a model class: it chooses one by the config"
-        fix = f"write the class that it chooses: {written}"
-        elsewhere = ("write ", Option("architecture", example))
-        _refuse("architecture", Finding("config-invalid", message, fix, elsewhere=elsewhere), model, config)
     return named
 
 

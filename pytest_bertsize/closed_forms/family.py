@@ -44,6 +44,14 @@ class Architecture(Struct, frozen=True):
     literals: frozenset[int] = frozenset()
     """Numbers that a project's table has as sizes; a number that equals a key's value may or may not mean that key."""
 
+    def changed(self, change: Callable[[Dims, Sequence[Term]], Sequence[Term]], **added: Sequence[str]) -> Self:
+        """Return the class with changed terms.
+
+        :param added: the change as text, by the keys of the project's table that make it.
+        """
+        added = {**self.added, **{key: each for key, each in added.items() if each}}
+        return replace(self, terms=lambda dims: change(dims, self.terms(dims)), added=added)
+
 
 class Family(Struct, frozen=True):
     """A ``model_type``: the config keys that it reads, and its architectures."""

@@ -15,7 +15,6 @@ Such a file contains no code to run: its expressions are parsed (:mod:`pytest_be
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,33 +114,18 @@ class Registry:
 
     def family_of(self, architecture: str) -> Family | None:
         """Return the family that has an architecture of this name."""
-        return next((family for family in self._list_all() if family.architecture(architecture)), None)
+        known = (*FAMILIES.values(), *(family for _, family in self._added))
+        return next((family for family in known if family.architecture(architecture)), None)
 
-    def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
-        """Return the family that reads the most keys of a config without ``model_type``, or all families that tie.
-
-        If several tie, the name in ``reference`` decides, the config's file and keys, else BERT if it is among them.
-        """
+    def likely(self, data: Mapping[str, object]) -> list[str]:
+        """Return the family that reads the most keys of a config without ``model_type``; on a tie BERT or all."""
         reads = {
             name: {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
             for name in self.names
         }
         fits = {name: sum(key in keys for key in data) for name, keys in reads.items()}
-        most = max(fits.values())
-        best = [name for name, count in fits.items() if count == most > 0]
-        words, *plain = (re.sub(r"[^a-z0-9]+", "-", each.lower()) for each in (reference, *best))
-        named = [name for name, each in zip(best, plain, strict=True) if each in words]
-        return [max(named, key=len)] if named else ["bert"] if "bert" in best else best
-
-    def nearest(self, architecture: str, family: str = "") -> list[str]:
-        """Return the architectures whose names are nearest in spelling, within ``family`` if that family is known."""
-        from difflib import get_close_matches
-
-        among = self.families(family) or self._list_all()
-        return get_close_matches(architecture, [each.name for known in among for each in known.architectures], n=3)
-
-    def _list_all(self) -> list[Family]:
-        return [*FAMILIES.values(), *(family for _, family in self._added)]
+        best = [name for name, count in fits.items() if count == max(fits.values()) > 0]
+        return ["bert"] if "bert" in best else best
 
 
 # contributed files

@@ -17,7 +17,6 @@ from pytest_bertsize.closed_forms.all_sizes import (
     follow_every_way,
     list_ends,
 )
-from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from tests.support.what_ifs import by_python, derived, fitting_values, odd_values, overriding
 
 PAIR = {
@@ -117,14 +116,6 @@ def test_a_pair_has_the_sizes_and_rules_of_both_sides() -> None:
         ("encoder.hidden_size", "encoder.num_attention_heads"),
         ("decoder.hidden_size", "decoder.num_attention_heads"),
     ]
-
-
-def test_a_pair_whose_decoder_says_how_wide_its_encoder_is_refuses_another_width() -> None:
-    pair = {**PAIR, "decoder": {**PAIR["decoder"], CROSS_WIDTH: 96}}
-    derivation = derived("encoder-decoder", "EncoderDecoderModel", pair)
-    (rule,) = [ruled for ruled in follow_all_sizes(derivation).rules if CROSS_WIDTH in ruled.rule.message]
-    holds = [end_at(rule.holds, {**derivation.form.dims.sizes, "De": width}) for width in (96, 120)]
-    assert holds == [True, False]
 
 
 # a function of sizes

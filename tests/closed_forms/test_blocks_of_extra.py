@@ -121,7 +121,7 @@ def test_what_no_block_can_be_told_is_a_mistake_of_the_table(tmp_path: Path, wri
 @pytest.mark.parametrize(
     ("written", "message", "fix"),
     [
-        ('name = "x[:6]", linear = [4, 2]', "extra: the model has no x; it has bert", "count = 6"),
+        ('name = "x[:6]", linear = [4, 2]', "extra: the model has no x; it has bert", 'correct "extra"'),
         (
             'name = "x", linear = [4, 2], count = "vocab_size"',
             'the extra "x" is 2,000 modules, more than 1,000',

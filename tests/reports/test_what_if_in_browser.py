@@ -16,7 +16,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
-from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from pytest_bertsize.reports.html.what_if import SCRIPTS, list_facts, read_script, write_constants
 from pytest_bertsize.reports.sentences import NOTHING
 from tests.conftest import BERT_BASE
@@ -103,8 +102,7 @@ def test_the_page_counts_and_refuses_what_python_does(family: str, browser: webd
             assert isinstance(seen, dict) or len(expected) > 1  # too large for a build, which the page does not make
         elif isinstance(expected, list):
             said = sorted((SIDE.sub("", message), fix) for message, fix in seen)
-            late = [each for each in said if each[0].startswith(CROSS_WIDTH) and each not in expected]
-            assert [each for each in said if each not in late] == expected  # asked once both sides are read
+            assert said == expected
         else:
             assert isinstance(seen, dict), (seen, expected)
             assert {name: count for name, count in seen.items() if count != "0"} == {

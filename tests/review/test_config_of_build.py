@@ -11,6 +11,7 @@ import pytest
 
 from pytest_bertsize import closed_form
 from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.closed_forms.derive import CORRECT
 from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.support.git_projects import GitProject, repository
@@ -205,7 +206,7 @@ def test_a_config_of_the_table_wins_and_one_of_the_built_model_that_says_otherwi
     [
         ('backbone = "bert"', 'backbone = "encoder"', "at encoder; there is bert", "correct the keys 'backbone' and 'architecture'"),
         ('backbone = "bert"', "", "the built model is not a model of transformers itself; there is bert", "correct the keys 'backbone' and 'architecture'"),
-        ('"BertModel"', '"RobertaModel"', "is a class of the family 'roberta', but the model's family is 'bert'", "did you mean 'BertModel'?"),
+        ('"BertModel"', '"RobertaModel"', "there is no closed form for \"RobertaModel\" in the family 'bert'; the nearest class is BertModel", CORRECT),
         ("add_pooling_layer", "pooling", 'no constructor argument "pooling"', "write one that it has: add_pooling_layer"),
         ("2*hidden_size + 1", "dim", 'is sized by "dim"', 'write "dim" in the config, or a number in its place'),
     ],

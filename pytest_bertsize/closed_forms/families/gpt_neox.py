@@ -1,4 +1,4 @@
-"""GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, and one matrix for query, key and value."""
+"""GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, and one matrix for query, key, value."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads

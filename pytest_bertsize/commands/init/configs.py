@@ -197,7 +197,7 @@ class Proposal:
     def _read_config(self, file: str, data: dict[str, Any]) -> str:
         family, named = data.get("model_type"), data.get("architectures")
         if family is None and all(type(data.get(key)) is int for key in GOOGLES):
-            likely = self._registry.likely(data, file)[:3]
+            likely = self._registry.likely(data)[:3]
             families = " or ".join(f'"{each}"' for each in likely)
             why = f"neither a family nor a class is named: declare it with architecture, and with family = {families}"
             return next(filter(None, map(self.code.explain_own, likely)), why)
