@@ -18,9 +18,7 @@ from table_schema import table_schema
 from pytest_bertsize import plugin, reports
 from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.blocks import KINDS
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.closed_forms.tree import PARAMETER
 from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.reports.report import RunReport
@@ -214,23 +212,6 @@ def _list_parts(names: Collection[str]) -> str:
     return "; ".join(f"`{whole}`{': ' if parts else ''}{', '.join(parts)}" for whole, parts in wholes.items())
 
 
-# from Python
-
-
-def kinds() -> str:
-    """Return the kinds of modules that a closed form's text has, each with what it has."""
-    alike: dict[str, list[str]] = {}
-    for name, kind in KINDS.items():
-        alike.setdefault(_with_backticks(kind.doc), []).append(f"`{name}`")
-    rows = [(", ".join(names), doc) for doc, names in alike.items()]
-    parameter = (f"`{PARAMETER}`", "A single tensor, not a module; its sizes are its shape, rows first.")
-    return table(("kind", "is"), [*rows, parameter])
-
-
-def _with_backticks(text: str) -> str:
-    return text.replace("``", "`")
-
-
 PARTS: Mapping[str, Callable[[], str]] = {
     "pytest-options": pytest_options,
     "commands": commands,
@@ -238,7 +219,6 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "report": report,
     "families": families,
     "components": components,
-    "closed-forms": kinds,
 }
 
 

@@ -206,7 +206,7 @@ def derive_declared(
 ) -> Derivation:
     """Derive the closed form of a declared model; raise Unusable if none applies, or the lock's block is not true."""
     adapter = adapter_of(model, today, config, reader)
-    derivation = derive(model, config, choose(model, config, registry, adapter))
+    derivation = derive(model, config, choose(model, config, registry), adapter)
     if locked:
         refuse_untrue(locked, model, adapter, derivation.form.tensors)
     return derivation

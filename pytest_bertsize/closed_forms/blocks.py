@@ -120,14 +120,6 @@ class Inner(NamedTuple):
     bias: bool
 
 
-class Kind(NamedTuple):
-    """A kind of module."""
-
-    doc: str
-    shapes: Callable[..., Shapes]
-    """A function that takes the sizes of a module of this kind and returns its parameters."""
-
-
 def _recurrent(gates: int) -> Callable[..., Shapes]:
     def list_shapes(
         inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
@@ -146,82 +138,46 @@ def _recurrent(gates: int) -> Callable[..., Shapes]:
 
 
 def _torch_layer(*attentions: str) -> Callable[..., Shapes]:
-    def list_shapes(width: Count, feed_forward: Count, *, bias: bool = True) -> Shapes:
-        return {
-            **{name: Inner("multihead_attention", (width,), bias) for name in attentions},
-            "linear1": Inner("linear", (width, feed_forward), bias),
-            "linear2": Inner("linear", (feed_forward, width), bias),
-            **{f"norm{number}": Inner("layer_norm", (width,), bias) for number in range(1, len(attentions) + 2)},
-        }
-
-    return list_shapes
+    return lambda width, feed_forward, bias=True: {
+        **{name: Inner("multihead_attention", (width,), bias) for name in attentions},
+        "linear1": Inner("linear", (width, feed_forward), bias),
+        "linear2": Inner("linear", (feed_forward, width), bias),
+        **{f"norm{number}": Inner("layer_norm", (width,), bias) for number in range(1, len(attentions) + 2)},
+    }
 
 
 _ACTIVATIONS: Mapping[str, Shapes] = {"prelu": {"weight": (1,)}, "xielu": {"alpha_p": (1,), "alpha_n": (1,)}}
-KINDS = {
-    "linear": Kind(
-        "``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``).",
-        lambda inputs, outputs, bias=True: {"weight": (outputs, inputs), "bias": bias and (outputs,)},
-    ),
-    "embedding": Kind(
-        "``rows·width`` weights (``torch.nn.Embedding``).", lambda rows, width: {"weight": (rows, width)}
-    ),
-    "layer_norm": Kind(
-        "``width`` weights and ``width`` biases (``torch.nn.LayerNorm``); without ``elementwise_affine`` neither.",
-        lambda width, elementwise_affine=True, bias=True: {
-            "weight": elementwise_affine and (width,),
-            "bias": elementwise_affine and bias and (width,),
-        },
-    ),
-    "rms_norm": Kind(
-        "``width`` weights, and no bias (``torch.nn.RMSNorm``).",
-        lambda width, elementwise_affine=True: {"weight": elementwise_affine and (width,)},
-    ),
-    "activation": Kind(
-        "The learned parameters of an activation function: one for PReLU, two for xIELU (arXiv 2411.13010), else none.",
-        lambda function: _ACTIVATIONS.get(function, {}),
-    ),
-    "conv1d": Kind(
-        "``outputs·inputs·kernel`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv1d``).",
-        lambda inputs, outputs, kernel, bias=True: {"weight": (outputs, inputs, kernel), "bias": bias and (outputs,)},
-    ),
-    "conv2d": Kind(
-        "``outputs·inputs·height·width`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv2d``).",
-        lambda inputs, outputs, height, width=None, bias=True: {
-            "weight": (outputs, inputs, height, height if width is None else width),
-            "bias": bias and (outputs,),
-        },
-    ),
-    "lstm": Kind(
-        "``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).", _recurrent(4)
-    ),
-    "gru": Kind(
-        "``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``).", _recurrent(3)
-    ),
-    "multihead_attention": Kind(
-        "``4·width² + 4·width`` with any number of heads: query, key and value in one matrix, and an output "
-        "(``torch.nn.MultiheadAttention``).",
-        lambda width, bias=True: {
-            "in_proj_weight": (3 * width, width),
-            "in_proj_bias": bias and (3 * width,),
-            "out_proj": Inner("linear", (width, width), bias),
-        },
-    ),
-    "transformer_encoder_layer": Kind(
-        "Self-attention, a feed-forward network and a norm for each (``torch.nn.TransformerEncoderLayer``).",
-        _torch_layer("self_attn"),
-    ),
-    "transformer_decoder_layer": Kind(
-        "An encoder's layer with cross-attention and a norm for it (``torch.nn.TransformerDecoderLayer``).",
-        _torch_layer("self_attn", "multihead_attn"),
-    ),
-    "transposed_linear": Kind(
-        "``inputs·outputs`` weights, inputs first, and ``outputs`` biases (transformers' ``Conv1D``).",
-        lambda inputs, outputs: {"weight": (inputs, outputs), "bias": (outputs,)},
-    ),
+KINDS: dict[str, Callable[..., Shapes]] = {
+    "linear": lambda inputs, outputs, bias=True: {"weight": (outputs, inputs), "bias": bias and (outputs,)},
+    "embedding": lambda rows, width: {"weight": (rows, width)},
+    "layer_norm": lambda width, elementwise_affine=True, bias=True: {
+        "weight": elementwise_affine and (width,),
+        "bias": elementwise_affine and bias and (width,),
+    },
+    "rms_norm": lambda width, elementwise_affine=True: {"weight": elementwise_affine and (width,)},
+    "activation": lambda function: _ACTIVATIONS.get(function, {}),
+    "conv1d": lambda inputs, outputs, kernel, bias=True: {
+        "weight": (outputs, inputs, kernel),
+        "bias": bias and (outputs,),
+    },
+    "conv2d": lambda inputs, outputs, height, width=None, bias=True: {
+        "weight": (outputs, inputs, height, height if width is None else width),
+        "bias": bias and (outputs,),
+    },
+    "lstm": _recurrent(4),
+    "gru": _recurrent(3),
+    "multihead_attention": lambda width, bias=True: {
+        "in_proj_weight": (3 * width, width),
+        "in_proj_bias": bias and (3 * width,),
+        "out_proj": Inner("linear", (width, width), bias),
+    },
+    "transformer_encoder_layer": _torch_layer("self_attn"),
+    "transformer_decoder_layer": _torch_layer("self_attn", "multihead_attn"),
+    "transposed_linear": lambda inputs, outputs: {"weight": (inputs, outputs), "bias": (outputs,)},
 }
 KINDS |= {f"quantised_{kind}": KINDS[kind] for kind in ("linear", "embedding")}
-"""The kinds of torch, GPT-2 and I-BERT. A closed form may name every kind, a row of ``extra`` only those of torch."""
+"""The parameters of each kind of module by its sizes. A closed form may name every kind; ``docs/reference/python.md``
+describes them. A row of ``extra`` may name only those of torch."""
 
 
 def module(
@@ -243,7 +199,7 @@ def module(
     :raises ValueError: if ``tied`` has a parameter that the module does not have.
     """
     found: list[Term] = []
-    for leaf, made in KINDS[kind].shapes(*sizes, **named).items():
+    for leaf, made in KINDS[kind](*sizes, **named).items():
         path = f"{name}.{leaf}" if name else leaf
         if isinstance(made, Inner):
             found += module(made.kind, path, *made.sizes, component=component, copies=copies, bias=made.bias)

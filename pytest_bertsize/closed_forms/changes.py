@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.folding import group_indices
-from pytest_bertsize.inventory import is_within, levels
-from pytest_bertsize.wording import nearest_to, printable, shown
+from pytest_bertsize.inventory import TOTAL, is_within, levels
+from pytest_bertsize.wording import did_you_mean, plural, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.folding import Indices
@@ -153,16 +153,9 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term
 
 
 def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
-    try:
-        return find_modules("without", part, components)
-    except Unusable:
-        known = {level for component in components.values() for level in levels(component)}
-        if part in known:
-            return [name for name, component in components.items() if is_within(component, part)]
-        if meant := nearest_to(part, known, cutoff=0.8):
-            message = f"the model has no {printable(part)}; did you mean {shown(meant)}?"
-            raise _make_refusal("without", message) from None
-        raise
+    """Return the tensors of a component, or the modules that a path means."""
+    found = [name for name, component in components.items() if is_within(component, part) and part != TOTAL]
+    return found or find_modules("without", part, components)
 
 
 def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:
@@ -207,27 +200,18 @@ def is_under(name: str, paths: Collection[str]) -> bool:
 def find_modules(key: str, written: str, names: Collection[str]) -> list[str]:
     """Return the modules that a path in the table's ``key`` means: ``layer[:2]`` → ``layer.0``, ``layer.1``."""
     if not _PATH.fullmatch(written):
-        meant = re.sub(r"\.\*(?=\.)", "[:]", written.removesuffix(".*"))
-        fix = shown(meant) if _PATH.fullmatch(meant) else 'one, as in "bert.encoder.layer[:6]"'
-        raise _make_refusal(key, f"{shown(written)} is not a path; write {fix}")
+        raise _make_refusal(key, f'{shown(written)} is not a path; write one, as in "bert.encoder.layer[:6]"')
     known = dict.fromkeys(level for name in names for level in levels(name))
     found = [""]
-    for part in _PART.finditer(written):
-        if part[0].startswith("["):
-            found = [
-                f"{path}.{index}" for path in found for index in _choose_indices(key, part[0], path, names, written)
-            ]
+    for part in _PART.findall(written):
+        if part.startswith("["):
+            found = [f"{path}.{index}" for path in found for index in _choose_indices(key, part, path, names, written)]
             continue
         outer = found[0]
-        found = [f"{path}.{part[0]}".removeprefix(".") for path in found]
+        found = [f"{path}.{part}".removeprefix(".") for path in found]
         if known.keys().isdisjoint(found):
-            there = (path.rpartition(".") for path in known)
-            has = ", ".join([f"{around}{dot}{own}" for around, dot, own in there if around == outer][:MOST_SHOWN])
-            instead = f"it has {printable(has)}"
-            if nearest := nearest_to(found[0], known):  # with the rest of the path, if the model has it
-                whole = nearest + written[part.end() :]
-                meant = whole if re.sub(r"\[[^]]*\]", ".0", whole) in known else nearest
-                instead = f"did you mean {shown(meant)}?"
+            inside = [path for path in known if path.rpartition(".")[0] == outer]
+            instead = did_you_mean(found[0], known, f"it has {printable(', '.join(inside[:MOST_SHOWN]))}", shown)
             raise _make_refusal(key, f"the model has no {printable(found[0])}; {instead}")
     return found
 
@@ -239,9 +223,7 @@ def _choose_indices(key: str, part: str, path: str, names: Collection[str], writ
     start, stop = (int(each) if each else None for each in (first, last))
     taken = there[start:stop] if colon else there[start : (start or 0) + 1 or None]
     if not taken:
-        has = (
-            f"the layers {there[0]} to {there[-1]}" if there[1:] else f"only layer {there[0]}" if there else "no layers"
-        )
+        has = plural(len(there), "layer")
         raise _make_refusal(key, f"{shown(written)} names no layer: {printable(path)} has {has}")
     return taken
 

@@ -44,15 +44,6 @@ CORRECT_IT = ("correct the name, or name a model that has a closed form",)
 NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, as in "train.yaml#model"'
 
 
-class Chosen(NamedTuple):
-    """The closed form that a model is compared with, before its sizes are known."""
-
-    family: Family
-    architecture: Architecture
-    adapter: Adapter | None = None
-    """The adapter of the model, if it has one."""
-
-
 class Derivation(NamedTuple):
     """A model as its config alone describes it."""
 
@@ -78,30 +69,32 @@ class Derivation(NamedTuple):
         return (*self.family.keys.all_rules, *self.form.architecture.rules)
 
 
-def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
+def derive(
+    model: Model, config: ModelConfig, chosen: tuple[Family, Architecture], adapter: Adapter | None = None
+) -> Derivation:
     """Return the closed form of a model and the values of its config; refuse a model that is too large to build."""
-    options = constructor_arguments(model, chosen.architecture)
-    values = chosen.family.resolve(config, model.overrides, chosen.architecture)
-    dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
-    form = _count_form(chosen.architecture, dims, partial(chosen.family.component_names, dims))
-    _refuse_the_absurd(form, config, model, chosen.family.keys)
-    if chosen.adapter is None:
+    family, architecture = chosen
+    options = constructor_arguments(model, architecture)
+    values = family.resolve(config, model.overrides, architecture)
+    dims = Dims(values.sizes, {**values.switches, **options}, release=family.release)
+    form = _count_form(architecture, dims, partial(family.component_names, dims))
+    _refuse_the_absurd(form, config, model, family.keys)
+    if adapter is None:
         counted_once = tuple(
             Finding("untied", f"{printable(one)} is tied to {printable(other)}, and is counted with it", "", "note")
             for one, other in model.tied.items()
             if {one, other} <= {*model.backbones}
         )
-        return Derivation(chosen.family, form, values, options, counted_once)
+        return Derivation(family, form, values, options, counted_once)
     from pytest_bertsize.closed_forms.lora import list_notes
 
-    alone, form = form, with_adapter(form, chosen.adapter)
-    _refuse_the_absurd(form, config, model, chosen.family.keys)
-    notes = tuple(list_notes(chosen.adapter, alone.terms))
-    return Derivation(chosen.family, form, values, options, notes, chosen.adapter, alone)
+    alone, form = form, with_adapter(form, adapter)
+    _refuse_the_absurd(form, config, model, family.keys)
+    return Derivation(family, form, values, options, tuple(list_notes(adapter, alone.terms)), adapter, alone)
 
 
-def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
-    """Return the closed form of the model's class, with the table's additions; raise Unusable if there is none."""
+def choose(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
+    """Return the family and the class of a model, with the table's additions; raise Unusable if there is none."""
     family, architecture = _find_class(model, config, registry)
 
     def freeze(dims: Dims, terms: Sequence[Term]) -> Sequence[Term]:
@@ -109,7 +102,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
         return terms if dims.is_symbolic else freeze_modules(terms, model.frozen)  # no formula shows what trains
 
-    return Chosen(family, architecture.changed(freeze, frozen=model.frozen) if model.frozen else architecture, adapter)
+    return family, architecture.changed(freeze, frozen=model.frozen) if model.frozen else architecture
 
 
 def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:

@@ -1,12 +1,11 @@
 """LoRA (Hu et al. 2021, arXiv 2106.09685): PEFT's change of a model, as a change of its terms.
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, with DoRA (Liu et al. 2024, arXiv
-2402.09353) ``out`` more. PiSSA and OLoRA decompose a weight, so that no rank exceeds min(in, out). All other tensors
-stop training, except the biases that ``bias`` names and the modules to save. PEFT copies each module to save, trains
-the copy, and keeps the original frozen. The rules are those of peft 0.21.2: ``check_target_module_exists``,
-``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``,
-``get_pattern_key``, ``_set_trainable`` and ``ModulesToSaveWrapper`` in ``utils/other.py``, and three classes of
-``peft_model.py`` that name modules themselves.
+2402.09353) ``out`` more. All other tensors stop training, except the biases that ``bias`` names and the modules to
+save. PEFT copies each module to save, trains the copy, and keeps the original frozen. The rules are those of peft
+0.21.2: ``check_target_module_exists``, ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in
+``tuners/tuners_utils.py``, ``get_pattern_key``, ``_set_trainable`` and ``ModulesToSaveWrapper`` in ``utils/other.py``,
+and three classes of ``peft_model.py`` that name modules themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pytest_bertsize.closed_forms.blocks import STAR
 from pytest_bertsize.closed_forms.changes import change_tensors, find_owners, name_tensors, put_below
 from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end
 from pytest_bertsize.findings import Finding, Kind
-from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Term
@@ -85,27 +84,25 @@ class _Placement:
         # no dot comes before an end, so that pre_classifier is one of "classifier"
         ends = (*adapter.modules_to_save, *self.by_task)
         self.saved = [path for path in self.modules if path.endswith(ends)]
-        self._refuse_saved()
+        for path in self.saved:
+            if path in self.lists or path in self.targets or self.find_saved(path):
+                why = "it is a list, has an adapter, or is inside of another module to save"
+                fix = "name other modules in modules_to_save, or this one in exclude_modules"
+                raise ValueError(f"PEFT cannot save {printable(path)}: {why}; {fix}")
 
     # which modules
 
     def _find_targets(self) -> dict[str, Module]:
         adapter, said = self.adapter, f"target_modules = {shown(self.adapter.target_modules)}"
-        wanted = self._find_wanted()
         # other tasks add modules to save after the targets are chosen; a dot matches any character, as in PEFT
         saved = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
         whole = rf"(.*\.)?({'|'.join(saved)})(\..*)?" if saved else ""
-        left_out = self._find_named(adapter.exclude_modules) | self._find_named(whole)
-        found = {path: each for path, each in self.modules.items() if path in wanted - left_out}
-        if wanted and not found:
-            path = next(filter(wanted.__contains__, self.modules))
-            raise ValueError(f"exclude_modules, modules_to_save or the task_type leave out {printable(path)}")
+        wanted = self._find_wanted() - self._find_named(adapter.exclude_modules) - self._find_named(whole)
+        found = {path: each for path, each in self.modules.items() if path in wanted}
         if not found:
-            there, names = self.last_names(ADAPTABLE), adapter.target_modules
-            near = {nearest_to(each, there) for each in names} - {""} if isinstance(names, tuple) else set()
-            has = printable(", ".join(sorted(near or there)[:MOST_SHOWN]))
-            pattern = " (a string is a regular expression over a module's whole name)" if isinstance(names, str) else ""
-            raise ValueError(f"{said}{pattern} matches no module that can have an adapter; the model has {has}")
+            has = printable(", ".join(sorted(self.last_names(ADAPTABLE))[:MOST_SHOWN]))
+            left_out = "that exclude_modules, modules_to_save and task_type leave"
+            raise ValueError(f"{said} matches no module {left_out}; the names that can have an adapter are {has}")
         if unfit := next((path for path, each in found.items() if each.kind not in ADAPTABLE), None):
             raise ValueError(f"{said} matches {printable(unfit)}, which is neither a linear layer nor an embedding")
         return found
@@ -146,21 +143,6 @@ class _Placement:
     def last_names(self, kinds: Sequence[str] | None = None) -> set[str]:
         """Return the last part of each path, for modules of some ``kinds`` or for all modules."""
         return {path.rsplit(".", 1)[-1] for path, each in self.modules.items() if kinds is None or each.kind in kinds}
-
-    def _refuse_saved(self) -> None:
-        """:raises ValueError: for a module that PEFT cannot save."""
-        for path in self.saved:
-            inner = next((each for each in self.saved if each.startswith(f"{path}.")), None)
-            if path in self.lists:
-                why = "is a list of modules; name the modules in it"
-            elif path in self.targets:
-                why = f"gets an adapter; write exclude_modules = [{shown(path.rsplit('.', 1)[-1])}]"
-            elif inner:
-                why = f"contains {printable(inner)}, which PEFT would save twice; write a longer name"
-            else:
-                continue
-            by = f" (by task_type {self.adapter.task_type})" if path.endswith(self.by_task or ("\n",)) else ""
-            raise ValueError(f"PEFT cannot save {printable(path)}{by}: it {why}")
 
     def find_saved(self, name: str) -> str:
         """Return the path of the saved module that a tensor is in, or ``""``."""
@@ -222,8 +204,6 @@ class _Placement:
         pattern, kind, start = weight.name.rpartition(".")[0], weight.kind, self.adapter.start
         ranks = self.adapter.rank_pattern
         r = next((rank for said, rank in ranks.items() if re.fullmatch(at_the_end(said), path)), r)
-        if start == "orthogonal" and r % 2:
-            raise ValueError(f"the rank of {printable(path)} is {r}: for orthogonal weights PEFT refuses an odd one")
         # Conv1D has its inputs first, as an embedding has: V words, each of D numbers
         inputs, outputs = reversed(weight.shape) if kind == "linear" else weight.shape
         shapes: dict[str, tuple[Count, ...]]
@@ -232,15 +212,11 @@ class _Placement:
                 raise ValueError(f"lora_bias is true, but {printable(path)} is an embedding: PEFT has no bias there")
             shapes = {"lora_embedding_A.default": (r, inputs), "lora_embedding_B.default": (outputs, r)}
         else:
-            least = min((r, inputs, outputs), key=int)
-            if start == "loftq" and (least != r or kind != "linear"):
-                fits = f"at most {int(least)}" if kind == "linear" else "no rank"
-                raise ValueError(f"LoftQ allows {fits} for {printable(path)}: correct rank_pattern or target_modules")
-            rank = least if start.startswith(CUTTING) else r
-            swapped = kind == "transposed_linear" and start == "olora"
-            first, last = (outputs, inputs) if swapped else (inputs, outputs)
-            shapes = {"lora_A.default.weight": (rank, first), "lora_B.default.weight": (last, rank)}
-            shapes |= {"lora_B.default.bias": (last,)} if self.adapter.lora_bias else {}
+            if start.startswith(CUTTING) and (kind != "linear" or r > inputs or r > outputs):
+                apart = f"init_lora_weights = {shown(start)} takes the weight of {printable(path)} apart"
+                raise ValueError(f"{apart}: it must be a torch.nn.Linear, and no side of it smaller than the rank")
+            shapes = {"lora_A.default.weight": (r, inputs), "lora_B.default.weight": (outputs, r)}
+            shapes |= {"lora_B.default.bias": (outputs,)} if self.adapter.lora_bias else {}
         shapes |= {"lora_magnitude_vector.default.weight": (outputs,)} if self.adapter.use_dora else {}
         for name, shape in shapes.items():
             yield weight._replace(
@@ -288,17 +264,15 @@ def list_notes(adapter: Adapter, terms: Sequence[Term]) -> Iterator[Finding]:
 
 
 def _warn(kind: Kind, message: str, fix: str, key: str, **more: Any) -> Finding:
-    at = {"severity": "warning", "component": "adapters", "table_key": ("adapter", key)}
-    return Finding(kind, message, fix, **{**at, **more})
+    at: dict[str, Any] = {"severity": "warning", "component": "adapters", "table_key": ("adapter", key), **more}
+    return Finding(kind, message, fix, **at)
 
 
 def _note_copies(places: _Placement) -> Iterator[Finding]:
     """Yield a finding for each module to save; equal layers have one."""
     owners, after = find_owners(places.terms), places.change_terms(places.adapter.r)
-    first: dict[str, str] = {}
-    for path in places.saved:
-        first.setdefault(places.modules[path].pattern, path)
-    for pattern, path in first.items():
+    first = {places.modules[path].pattern: path for path in reversed(places.saved)}
+    for pattern, path in reversed(first.items()):
         inside, short = f"{path}.", printable(path)
         shared = {owner for name, owner in owners.items() if name.startswith(inside)}
         outside = (name for name, owner in owners.items() if owner in shared and not name.startswith(inside))

@@ -74,20 +74,15 @@ class Line(NamedTuple):
     times: Evaluate | None
     start: int
     component: str | None
-    condition: Evaluate | None
+    condition: Evaluate
     variables: tuple[str, ...]
     """The variables of ``for``."""
-    items: Evaluate | None
+    items: Evaluate
     ties: tuple[tuple[str, str, Evaluate], ...]
     """The tied parameters, each with the owner and the condition of the tie."""
-    passes: Evaluate | None
+    passes: Evaluate
     is_frozen: bool
     inside: tuple[Line, ...]
-
-    @property
-    def has_loop(self) -> bool:
-        """Return whether the line, or a line inside it, is repeated by ``for``."""
-        return self.items is not None or any(each.has_loop for each in self.inside)
 
 
 def fill(text: str, /, **parts: str) -> str:
@@ -149,20 +144,19 @@ class _Place(NamedTuple):
     trains: bool = True
 
 
-def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
-    """Read the lines of one depth, each with the lines that are indented below it."""
+def _read_lines(rows: list[tuple[int, str]], loop: str = "") -> Iterator[Line]:
+    """Read the lines of one depth, each with the lines that are indented below it; ``loop`` is the ``for`` around."""
     while rows:
         (depth, text), *rows = rows
         below = list(takewhile(lambda row, depth=depth: row[0] > depth, rows))  # type: ignore[misc]
         rows = rows[len(below) :]
         try:
             line = _read_line(text)
+            if line.variables and loop:
+                raise BadExpression(f"a line with 'for' is inside of another line with 'for', {loop!r}")  # noqa: TRY301
         except BadExpression as error:
             raise BadExpression(f"{text!r}: {error}") from None
-        inside = tuple(_read_lines(below))
-        if line.items and any(each.has_loop for each in inside):
-            raise BadExpression(f"{text!r}: a line with 'for' contains another line with 'for'")
-        yield line._replace(inside=inside)
+        yield line._replace(inside=tuple(_read_lines(below, text if line.variables else loop)))
 
 
 def _read_line(text: str) -> Line:
@@ -188,11 +182,11 @@ def _read_line(text: str) -> Line:
         times=compile_size(f"({high}) - {low}" if dots else high) if high else None,
         start=int(low or 0),
         component=clauses.get("@"),
-        condition=compile_size(clauses["when"]) if "when" in clauses else None,
+        condition=compile_size(clauses.get("when", "True")),
         variables=tuple(loop["variables"].split(", ")) if loop else (),
-        items=compile_size(loop["items"]) if loop else None,
+        items=compile_size(loop["items"] if loop else "((),)"),
         ties=tuple(map(_read_tie, _split_words(clauses["tied"], ","))) if "tied" in clauses else (),
-        passes=compile_size(clauses["passes"]) if "passes" in clauses else None,
+        passes=compile_size(clauses.get("passes", "None")),
         is_frozen="frozen" in clauses,
         inside=(),
     )
@@ -219,10 +213,10 @@ def _read_tie(text: str) -> tuple[str, str, Evaluate]:
 
 def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     """Yield the terms of a line: one module for each name and each item of its ``for``, if its condition holds."""
-    for item in line.items(scope) if line.items else [()]:
+    for item in line.items(scope):
         values = item if len(line.variables) != 1 else (item,)
         inner = scope.with_arguments(dict(zip(line.variables, values, strict=True))) if line.variables else scope
-        if line.condition is None or line.condition(inner):
+        if line.condition(inner):
             for name in line.names:
                 filled = _VARIABLE.sub(lambda found: str(inner[found[1]]), name) if "{" in name else name  # noqa: B023
                 yield from _build_module(filled, line, inner, place)
@@ -250,8 +244,7 @@ def _build_module(name: str, line: Line, scope: Scope, place: _Place) -> Iterato
 
 def _read_copies(name: str, evaluate: Evaluate, line: Line, scope: Scope) -> tuple[str, Copies]:
     """Return the name of a repeated module with the star for its index, and its copies."""
-    times, start = evaluate(scope), line.start
-    passes = line.passes and line.passes(scope)
+    times, start, passes = evaluate(scope), line.start, line.passes(scope)
     keys: tuple[str, ...] = ()
     if isinstance(times, tuple | list | range):
         keys = tuple(dict.fromkeys(map(str, times)))  # a name that occurs twice is one module

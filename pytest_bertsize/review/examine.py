@@ -149,9 +149,9 @@ def _derive(
     """Add to a subject its closed form, if the table does not switch that off, and the request to build it."""
     model, settings = known.model, known.settings
     if model.closed_form:
-        chosen = choose(model, config, registry, adapter)
-        known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
-        found = derive(model, config, chosen)
+        chosen = choose(model, config, registry)
+        known = replace(known, family=chosen[0].name, architecture=model.factory or chosen[1].name)
+        found = derive(model, config, chosen, adapter)
         request = _ask_with_closed_form(model, settings, config, found, adapter)
         if locked:
             refuse_untrue(locked, model, adapter, found.form.tensors)

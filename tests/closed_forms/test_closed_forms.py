@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family, families
-from pytest_bertsize.closed_forms.blocks import list_tensors
-from pytest_bertsize.closed_forms.tree import Tree
+from pytest_bertsize.closed_forms.blocks import KINDS, list_tensors
+from pytest_bertsize.closed_forms.tree import PARAMETER, Tree
 from pytest_bertsize.config.values import Dims
 from tests.support.formulas import value_of
 
@@ -70,6 +70,11 @@ def test_every_family_of_every_file_is_in_the_registry() -> None:
     declared = {each.name for module in modules for each in vars(module).values() if isinstance(each, Family)}
     assert sorted(declared) == sorted(FAMILIES)
     assert all(family.name == name for name, family in FAMILIES.items())
+
+
+def test_every_kind_of_module_is_in_the_reference() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/python.md").read_text("utf-8")
+    assert [kind for kind in (PARAMETER, *KINDS) if f"`{kind}`" not in page] == []
 
 
 def test_counting_in_every_family_leaves_the_library_unloaded() -> None:

@@ -167,7 +167,7 @@ MISTAKES = {
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear D().x D" }': "[bert]: *'D().x' is not arithmetic*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear 2/D D" }': "[bert]: *'2 / D' is not arithmetic with a config's sizes*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  for i in (1, 2)\\n  y  for j in (1, 2)" }': (
-        "[bert]: 'x  for i in (1, 2)': a line with 'for' contains another line with 'for'"
+        "[bert]: 'y  for j in (1, 2)': a line with 'for' is inside of another line with 'for', 'x  for i in (1, 2)'"
     ),
 }
 

@@ -91,8 +91,8 @@ def test_what_does_not_train_is_named_as_the_class_has_it(tmp_path: Path) -> Non
     ("written", "message"),
     [
         ("bert.poler", 'the model has no bert.poler; did you mean "bert.pooler"?'),
-        ("embeddings.positon", 'the model has no embeddings.positon; did you mean "embeddings.position"?'),
-        ("bert.encoder.layer[2:]", '"bert.encoder.layer[2:]" names no layer: bert.encoder.layer has the layers 0 to 1'),
+        ("embeddings.positon", 'the model has no embeddings; did you mean "bert.embeddings"?'),
+        ("bert.encoder.layer[2:]", '"bert.encoder.layer[2:]" names no layer: bert.encoder.layer has 2 layers'),
         ("bert", "nothing is left of the backbone"),
         ("total", "the model has no total; it has bert"),
     ],

@@ -197,13 +197,6 @@ def test_the_rank_and_the_targets_of_an_adapter_vary_first(bertsize: Bertsize, *
         assert f"{closed_form('small').trainable:,}" == row[-2]
 
 
-def test_a_rank_stays_even_where_peft_refuses_an_odd_one(bertsize: Bertsize) -> None:
-    """Each rank has 2,048 parameters."""
-    for start, rank in (({}, 5), ({"init_lora_weights": "orthogonal"}, 4)):
-        declare(f"adapter = {inline({**ADAPTER, **start})}\nbudget.trainable = 10_300")
-        assert bertsize.json("fit", "small")["shapes"][0]["adapter"] == {"r": rank}
-
-
 @pytest.mark.long
 def test_a_limit_on_what_trains_never_makes_a_larger_model(bertsize: Bertsize) -> None:
     table = f"adapter = {inline(ADAPTER)}\nbudget.trainable"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.closed_forms.derive import Chosen, derive
+from pytest_bertsize.closed_forms.derive import derive
 from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.examine import Subject
@@ -36,7 +36,7 @@ def derived(file: str = "config.json", **keys: Any) -> Subject:
     table = f'[tool.bertsize.models.zh]\nconfig = "{file}"\nbudget = "report-only"\n'
     settings = parse(table, Path("pyproject.toml"))
     config = parse_json(json.dumps({"model_type": "bert", **keys}).encode(), file)
-    found = derive(settings.models["zh"], config, Chosen(BERT, architecture))
+    found = derive(settings.models["zh"], config, (BERT, architecture))
     request = Request("zh", "bert", architecture.name, found.values.for_build, {})
     model = settings.models["zh"]
     return Subject(model, settings, "bert", architecture.name, config=config, derivation=found, request=request)
