@@ -294,8 +294,6 @@ def own_class(
     symbols = {size.key: size.symbol for size in family.keys.sizes}
     symbols.setdefault(NUM_LABELS, LABELS)
     base = backbone or Architecture(model.factory or "", lambda _: [])
-    if isinstance(family, Several):
-        base = replace(base, terms=family.list_terms)
 
     def complete(dims: Dims, terms: Sequence[Term]) -> list[Term]:
         held = tie_modules(remove_modules(put_below(model.backbone, terms), model.without), model.tied)
