@@ -30,7 +30,10 @@ def said_of(
     """
     data = {"model_type": family, **written}
     config = parse_json(json.dumps(data, indent=1).encode(), "config.json")
-    values = FAMILIES[family].resolve(config, {}, FAMILIES[family].architectures[0])
+    found_family, architecture = FAMILIES[family].of_config(
+        config, FAMILIES[family].architectures[0], Registry().families
+    )
+    values = found_family.resolve(config, {}, architecture)
     said = {key: library.get(key.replace(".", "_"), value) for key, value in values.assumed.items()}
     there = {key: list(each) if isinstance(each, tuple) else each for key, each in said.items() if each is not ...}
     found = list(find_read_otherwise(values, config, ConfigSaid(there, by=BY), is_off=is_off))
