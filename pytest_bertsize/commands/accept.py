@@ -46,9 +46,8 @@ def accept(  # noqa: PLR0913  (the options of the command)
             project = project._replace(base=read_last_commit(project.settings, project.registry))
     except SettingsError as error:
         return print_mistakes([str(error)], err)
-    gate = project.make_gate(helper, Mode(detail=False, verb="update", reason=reason), lock)
     writer = Writer(project.settings, "update", lock, reason)
-    models = review_all(gate, helper, project.names)
+    gate, models = review_all(project, helper, Mode(detail=False, verb="update", reason=reason), lock)
     for name in project.names:
         writer.ask(gate.changes_to_write(name))
     writer.write()

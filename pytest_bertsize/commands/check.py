@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
 from pytest_bertsize.closed_forms.registry import registry_of
-from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, print_mistakes, read_style, say
+from pytest_bertsize.commands.console import print_mistakes, read_style, say
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
@@ -29,12 +29,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.which_release import AskedAbout
     from pytest_bertsize.reports.drawing import Style
-    from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.table.settings import Settings
 
 SELECTED = "the command names other models, which is an error in CI"
-EXIT: Mapping[Status, int] = {"good": GOOD, "found": FOUND, "mistaken": MISTAKEN}
 
 
 def check(  # noqa: PLR0913  (the options of the command)
@@ -68,11 +66,11 @@ def check(  # noqa: PLR0913  (the options of the command)
     if files.problems:
         return print_mistakes(files.problems, err)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)
-    models = review_all(project.make_gate(helper, mode, lock), helper, project.names)
+    _, models = review_all(project, helper, mode, lock)
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
     files.write(models, outcome.versions, is_final=True)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
-    return EXIT[outcome.status]
+    return outcome.status
 
 
 class Declared(NamedTuple):
@@ -83,12 +81,6 @@ class Declared(NamedTuple):
     about: AskedAbout
     registry: Registry
     base: Baseline | None
-
-    def make_gate(self, helper: Helper | None, mode: Mode, lock: Lock | None) -> Gate:
-        """Return the gate, whose helper builds with the interpreter that the command or the table names."""
-        if helper and (interpreter := self.settings.interpreter):
-            helper.build_with(interpreter.path, interpreter.written)
-        return Gate(self.settings, self.registry, helper.result if helper else None, self.base, mode, lock)
 
 
 def read_declared(
@@ -105,14 +97,20 @@ def read_declared(
     return Declared(settings, [each for each in settings.names if not names or each in names], about, registry, former)
 
 
-def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:
+def review_all(
+    project: Declared, helper: Helper | None, mode: Mode, lock: Lock | None
+) -> tuple[Gate, list[ModelReport]]:
     """Build the models, and review them; without a helper, review them without a build."""
+    settings, result = project.settings, helper.result if helper else None
+    gate = Gate(settings, project.registry, result, project.base, mode, lock)
     try:
         if helper:
+            if settings.interpreter:
+                helper.build_with(settings.interpreter.path, settings.interpreter.written)
             if helper.memory:
                 helper.memory.agrees = gate.agrees
-            helper.ask([*gate.find_requests(gate.list_needed(names)).values()])
-        return [report_model(gate.review(name)) for name in names]
+            helper.ask([*gate.find_requests(gate.list_needed(project.names)).values()])
+        return gate, [report_model(gate.review(name)) for name in project.names]
     finally:
         if helper:
             helper.stop()

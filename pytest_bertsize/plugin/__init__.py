@@ -7,7 +7,7 @@ fixture loads the rest.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
@@ -21,40 +21,39 @@ MARKER = """bert_budget(model=None, **limits): check a model declared in [tool.b
 runs. model is its name (needed if several are declared); keyword limits such as pooler=0 or \
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
-_FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
-_OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "no-build": (
-        _FLAG,
-        "build nothing, and do not import torch: count each model by its closed form, else by its lock",
-    ),
-    "strict": (_FLAG, "fail a model that is not counted, and a factory's model that only its lock counts"),
-    "base": (
-        {"metavar": "REV"},
-        """compare with this git revision, at the commit where this branch left it, and fail a \
-budget that was loosened since that commit without a new reason; --bert-budget-base=none \
-compares with nothing (default: in CI the base of the pull or merge request)""",
-    ),
-    "python": ({"metavar": "PATH"}, "build with this interpreter, in place of the table's"),
-    "update": (_FLAG, "accept the counts: raise the limits that fail in pyproject.toml; refused in CI"),
-    "reason": ({"metavar": "WHY"}, "write this reason, such as 'ADR-12: wider', beside each raised budget"),
-    "tighten": (_FLAG, "lower the limits in pyproject.toml that are higher than needed; refused in CI"),
-    "report": (
-        {"action": "append", "default": [], "metavar": "PATH"},
-        "write a report, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
-    ),
-    "no-cache": (_FLAG, "build every model, also if an earlier run built it from the same files"),
-    "cache": ({"metavar": "DIR"}, "keep builds in this folder for later runs (default: pytest's cache; in CI none)"),
-}
-"""Options that need another one, by the word after ``--bert-budget-``."""
+_OPTIONS = """\
+no-build  build nothing, and do not import torch: count each model by its closed form, else by its lock
+strict  fail a model that is not counted, and a factory's model that only its lock counts
+base REV  compare with this git revision, at the commit where this branch left it, and fail a budget that was loosened
+    since that commit without a new reason; --bert-budget-base=none compares with nothing (default: in CI the base of
+    the pull or merge request)
+python PATH  build with this interpreter, in place of the table's
+update  accept the counts: raise the limits that fail in pyproject.toml; refused in CI
+reason WHY  write this reason, such as 'ADR-12: wider', beside each raised budget
+tighten  lower the limits in pyproject.toml that are higher than needed; refused in CI
+report PATH…  write a report, as JSON (.json), Markdown (.md) or a page (.html); may be repeated
+no-cache  build every model, also if an earlier run built it from the same files
+cache DIR  keep builds in this folder for later runs (default: pytest's cache; in CI none)
+"""
+"""Options that need another one: the word after ``--bert-budget-``, the name of a value, and the help text."""
 _NEEDS = {"strict": "--bert-budget-no-build", "reason": "--bert-budget-update"}
+
+
+def _list_options() -> Iterator[tuple[str, str, str]]:
+    for line in _OPTIONS.replace("\n    ", " ").splitlines():
+        usage, _, text = line.partition("  ")
+        name, _, value = usage.partition(" ")
+        yield name, value, text
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)").addoption
     every = "check every model that [tool.bertsize.models.NAME] in pyproject.toml declares: count its parameters and "
-    add("--bert-budget", **_FLAG, help=f"{every}compare them with its closed form and its budget")
-    for name, (how, does) in _OPTIONS.items():
-        add(f"--bert-budget-{name}", **how, help=f"with {_NEEDS.get(name, '--bert-budget')}: {does}")
+    add("--bert-budget", action="store_true", help=f"{every}compare them with its closed form and its budget")
+    for name, value, text in _list_options():
+        how: dict[str, Any] = {"metavar": value.strip("…")} if value else {"action": "store_true"}
+        how |= {"action": "append", "default": []} if value.endswith("…") else {}
+        add(f"--bert-budget-{name}", **how, help=f"with {_NEEDS.get(name, '--bert-budget')}: {text}")
     parser.addini(
         "bert_budget",
         type="bool",
@@ -77,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
     if not is_on(config):
-        for name in _OPTIONS:
+        for name, _, _ in _list_options():
             if config.getoption(f"--bert-budget-{name}") not in (None, False, []):
                 needs = "needs --bert-budget: without it no declared model is checked"
                 raise pytest.UsageError(f"--bert-budget-{name} {needs}")

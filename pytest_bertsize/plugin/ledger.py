@@ -21,16 +21,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.plugin.selection import Selection
     from pytest_bertsize.reports.files import ReportFiles
-    from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.table.settings import Settings
 
-EXIT: Mapping[Status, pytest.ExitCode] = {
-    "good": pytest.ExitCode.OK,
-    "found": pytest.ExitCode.TESTS_FAILED,
-    "mistaken": pytest.ExitCode.USAGE_ERROR,
-}
-
+EXIT = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR)  # by the status of a command
 _OVER = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
 _DONE: Mapping[Verb, str] = {"update": "raised", "tighten": "lowered"}
 

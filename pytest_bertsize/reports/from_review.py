@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline, Left
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.differences import Difference
-    from pytest_bertsize.review.against_base import Comparison
     from pytest_bertsize.review.review import Review
 
 T = TypeVar("T", bound=report.Object)
@@ -36,7 +35,7 @@ def report_model(review: Review) -> report.ModelReport:
     worst = review.worst_error
     findings = [_copy(report.FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
     actual, expected, held = review.actual, review.expected, review.held
-    subject, locked = review.subject, review.locked
+    subject, locked, compared = review.subject, review.locked, review.comparison
     form, stored = subject.form, subject.stored
     is_counted = bool(held and (expected or not subject.model.closed_form))
     fits = [report.Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits]
@@ -77,7 +76,18 @@ def report_model(review: Review) -> report.ModelReport:
         and _copy(report.Checkpoint, stored, tensors=len(stored.inventory.tensors), numbers=stored.inventory.unique),
         tensors=_list_tensors(expected, actual) if subject.detail and is_counted else [],
         layers=list_differing_layers(review.base, expected, actual) if subject.detail else [],
-        base=review.comparison and _report_base(review.comparison),
+        base=compared
+        and _copy(
+            report.Base,
+            compared,
+            revision=printable(compared.revision),
+            config=None if compared.config is None else printable(compared.config),
+            former_name=printable(compared.former_name),
+            total=compared.inventory.unique if compared.inventory else None,
+            said=list(compared.said),
+            changes=[report_change(row) for row in compared.moved],
+            tensors=_report_differences(compared.tensors),
+        ),
         lock=locked
         and _copy(
             report.Lock,
@@ -110,20 +120,6 @@ def report_base(baseline: Baseline | None) -> report.RunBase | None:
 
 def report_change(row: Moved) -> report.Change:
     return _copy(report.Change, row, components=dict(row.components))
-
-
-def _report_base(comparison: Comparison) -> report.Base:
-    return _copy(
-        report.Base,
-        comparison,
-        revision=printable(comparison.revision),
-        config=None if comparison.config is None else printable(comparison.config),
-        former_name=printable(comparison.former_name),
-        total=comparison.inventory.unique if comparison.inventory else None,
-        said=list(comparison.said),
-        changes=[report_change(row) for row in comparison.moved],
-        tensors=_report_differences(comparison.tensors),
-    )
 
 
 def _report_differences(found: Iterable[Difference]) -> list[report.TensorChange]:

@@ -78,10 +78,8 @@ def _describe_pass(model: ModelReport) -> str:
 
 def _describe_loosening(model: ModelReport) -> str:
     """Name the components whose limits are looser than at the base; ``""`` if there are none."""
-    found = [each.component for each in model.findings if each.kind == "budget-loosened"]
-    if None in found:
-        return "its budget is loosened here"
-    return f"loosened here: {listed([str(each) for each in found], MOST_NAMED)}" if found else ""
+    found = [each.component or "its budget" for each in model.findings if each.kind == "budget-loosened"]
+    return f"loosened here: {listed(found, MOST_NAMED)}" if found else ""
 
 
 # the run

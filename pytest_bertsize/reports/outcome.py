@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.drawing import Style
     from pytest_bertsize.reports.files import ReportFiles
     from pytest_bertsize.reports.report import ModelReport, RunReport
-
-Status: TypeAlias = Literal["good", "found", "mistaken"]
 
 
 class Outcome(Struct, frozen=True, dict=True):
@@ -34,11 +32,10 @@ class Outcome(Struct, frozen=True, dict=True):
         return self.reports.report_run(self.checked, self.versions)
 
     @property
-    def status(self) -> Status:
-        """Return ``mistaken`` for an unwritten report, ``found`` for a failed or unchecked model, else ``good``."""
-        if self.reports.problems:
-            return "mistaken"
-        return "found" if self.report.failed or (self.report.not_checked and not self.excuse) else "good"
+    def status(self) -> int:
+        """Return the status of a command: 2 for an unwritten report, 1 for a failed or unchecked model, else 0."""
+        is_red = self.report.failed or (self.report.not_checked and not self.excuse)
+        return 2 if self.reports.problems else int(bool(is_red))
 
 
 class Line(NamedTuple):

@@ -66,31 +66,7 @@ def test_no_conftest_and_no_module_of_the_project_is_run(
     assert list(Path.cwd().glob("*.was_here")) == []
 
 
-# mistakes
-
-
-@pytest.mark.parametrize(
-    ("table", "reports", "said"),
-    [
-        ("", [], "no model is declared, so nothing would be checked"),
-        (FITS.replace('"60K"', '"60 K"'), [], "pyproject.toml:5: tool.bertsize.models.fits.budget.total: "),
-        (
-            FITS,
-            ["size.txt"],
-            "--report=size.txt: the file must end in .json, .md or .html; write --report=bertsize.json",
-        ),
-        (FITS, ["config.json"], "--report=config.json: this file is an input of a model"),
-    ],
-)
-def test_a_mistake_is_one_line_and_writes_nothing(project: Project, table: str, reports: list[str], said: str) -> None:
-    project(table)
-    before = sorted(Path().iterdir())
-    out, err = io.StringIO(), io.StringIO()
-    assert (check(Path(), Helper(), reports, out=out, err=err), out.getvalue()) == (MISTAKEN, "")
-    assert said in err.getvalue()
-    assert err.getvalue().startswith("ERROR: ")
-    assert err.getvalue().count("\n") == 1
-    assert sorted(Path().iterdir()) == before
+# models that cannot be read
 
 
 def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: Project) -> None:

@@ -641,6 +641,12 @@ def test_a_size_is_a_sum_of_the_keys_that_it_follows(
     [
         ("init python train.py --width 3", "init: error: put the command in quotes: 'python train.py --width 3'\n"),
         ("fit cls --totla 3M", "fit: error: unrecognized arguments: --totla 3M\n"),
+        ("explain a --keys width", "'width' is not NAME=KEY: write num_blks=num_hidden_layers, for example\n"),
+        (
+            "explain a --keys =hidden_size",
+            "'=hidden_size' is not NAME=KEY: write num_blks=num_hidden_layers, for example\n",
+        ),
+        ("explain a --option a=0", "'a=0' is not NAME=BOOL: write add_pooling_layer=false, for example\n"),
         ("init a:b --kwargs labels=9", """'labels=9' is not a JSON object: write '{"labels": 9}', for example\n"""),
         ("accept", "accept: error: the following arguments are required: --reason\n"),
         ("init --config configs/cls", "ERROR: --config is for one class or function: name it, as in module:function\n"),

@@ -67,22 +67,6 @@ def test_names_of_the_files_own_are_given_by_keys(project: Path, bertsize: Berts
     assert bertsize.json("explain", "own.json#model", "--keys", "width=hidden_size")["total"] == TOTAL
 
 
-@pytest.mark.parametrize(
-    ("written", "said"),
-    [
-        ("--keys=width", "'width' is not NAME=KEY: write num_blks=num_hidden_layers, for example"),
-        ("--keys==hidden_size", "'=hidden_size' is not NAME=KEY: "),
-        ("--option=a=0", "'a=0' is not NAME=BOOL: write add_pooling_layer=false, for example"),
-    ],
-)
-def test_a_pair_that_is_none_is_a_mistake(
-    bertsize: Bertsize, capsys: pytest.CaptureFixture[str], written: str, said: str
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        bertsize.run("explain", "config.json", written)
-    assert said in capsys.readouterr().err
-
-
 def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize) -> None:
     made.commit()
     made.write("config.json", {**BERT, "vocab_size": 102})

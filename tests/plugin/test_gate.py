@@ -46,12 +46,6 @@ def test_a_package_of_the_root_is_not_imported(project: Project) -> None:
         assert pytester.runpytest_inprocess(*NO_BUILD, each).ret == pytest.ExitCode.OK
 
 
-def test_a_model_one_parameter_over_fails(project: Project) -> None:
-    result = project(FITS.replace("59_549", "59_548")).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["fits: total 59,549, limit 59,548 (+1)", "1 configured, 1 checked, 1 failed"])
-
-
 def test_without_the_option_nothing_is_collected_and_nothing_said(project: Project) -> None:
     result = project(BURSTS, test_a=A_TEST).runpytest()
     assert outcome(result) == {"passed": 1}

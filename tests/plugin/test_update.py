@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import tomlkit
 
-from pytest_bertsize.base.lock import Locked, parse_lock, read_lock, render_lock, render_model
+from pytest_bertsize.base.lock import HEAD, Locked, parse_lock, read_lock, render_model
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.plugin.ledger import Rewriter
 from pytest_bertsize.table.settings import load
@@ -233,23 +233,6 @@ def test_a_run_that_a_test_ends_changes_nothing(project: Project) -> None:
     assert text() == before
 
 
-def test_a_marker_is_held_to_its_own_limits_and_never_changed(project: Project) -> None:
-    marked = """
-        import pytest
-        @pytest.mark.bert_budget("bursts", head=2_000)
-        def test_it(): pass
-        @pytest.mark.bert_budget("bursts")
-        def test_the_table(): pass
-    """
-    pytester = project(BURSTS, test_a=marked)
-    before, tests = text(), Path("test_a.py").read_bytes()
-    result = pytester.runpytest_inprocess(*UPDATE)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(passed=2, failed=1)
-    assert text() == accepted(before)
-    assert Path("test_a.py").read_bytes() == tests
-
-
 # what could not be written
 
 
@@ -293,31 +276,33 @@ def looked_at(rewriter: Rewriter, **blocks: str) -> None:
         reported(rewriter, model=name, block=block, asks_why=False)
 
 
-def test_a_lock_is_written_once_with_a_block_for_each_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "blocks", "layers", "lines"),
+    [
+        ((), {**a_block("b"), **a_block("a")}, {"a": 2, "b": 2}, ["→ x.lock: written for a, b; commit it"]),
+        (("a", "b"), {**a_block("b"), **a_block("a")}, {"a": 2, "b": 2}, [NOTHING]),
+        (("a", "b", "left"), a_block("a", 3), {"a": 3, "b": 2}, ["→ x.lock: written for a, left (removed); commit it"]),
+        (
+            (),
+            {"a": "", **a_block("b")},
+            {"b": 2},
+            ["→ x.lock: written for b; commit it", "red: a: its tensors are not written to the lock, because it fails"],
+        ),
+    ],
+    ids=["new", "as it is", "a part of it", "a model that fails"],
+)
+def test_a_lock_has_a_block_for_each_model_and_what_was_not_looked_at_keeps_its_lines(
+    tmp_path: Path, before: tuple[str, ...], blocks: dict[str, str], layers: dict[str, int], lines: list[str]
+) -> None:
+    if before:
+        (tmp_path / "x.lock").write_text("".join((HEAD, *(a_block(name)[name] for name in before))))
     rewriter = locking(tmp_path)
-    looked_at(rewriter, **a_block("b"))
-    looked_at(rewriter, **a_block("a"))
+    looked_at(rewriter, **blocks)
     assert finished(rewriter) == pytest.ExitCode.OK
-    assert printed(rewriter)[1:] == ["→ x.lock: written for a, b; commit it"]
-    written = (tmp_path / "x.lock").read_text("utf-8")
-    assert written.index("[models.a]") < written.index("[models.b]")
-    again = locking(tmp_path)
-    looked_at(again, **a_block("a"), **a_block("b"))
-    before = (tmp_path / "x.lock").stat()
-    finished(again)
-    assert (tmp_path / "x.lock").stat().st_ino == before.st_ino
-    assert printed(again)[1:] == ["no limit that can be raised is exceeded, and none was raised"]
-
-
-def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_path: Path) -> None:
-    text = render_lock({name: Locked(tree({"w": [3]}).tensors) for name in ("a", "b", "left")})
-    (tmp_path / "x.lock").write_text(text)
-    rewriter = locking(tmp_path)
-    looked_at(rewriter, **a_block("a", 3))
-    finished(rewriter)
     found = parse_lock((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
-    assert {name: len(each.tensors) for name, each in found.items()} == {"a": 3, "b": 1}
-    assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (removed); commit it"]
+    assert {name: len(each.tensors) for name, each in found.items()} == layers
+    assert [*found] == sorted(found)
+    assert printed(rewriter)[1:] == lines
 
 
 def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path) -> None:
@@ -326,14 +311,6 @@ def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path)
     assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
     assert not (tmp_path / "x.lock").exists()
     assert printed(rewriter)[-1].startswith('red: x.lock:7: "a..w" is not a name that a tensor can have; ')
-
-
-def test_a_model_that_fails_is_not_locked_and_that_is_said(tmp_path: Path) -> None:
-    rewriter = locking(tmp_path)
-    looked_at(rewriter, a="", **a_block("b"))
-    finished(rewriter)
-    assert "[models.a]" not in (tmp_path / "x.lock").read_text("utf-8")
-    assert "red: a: its tensors are not written to the lock, because it fails" in printed(rewriter)
 
 
 def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_run(tmp_path: Path) -> None:

@@ -219,27 +219,27 @@ def factories(**tokens: int) -> str:
     return "".join(FACTORY.format(name=name, tokens=count) for name, count in tokens.items())
 
 
-def test_a_factory_that_is_declared_under_several_names_is_called_once(project: Project) -> None:
-    pytester = project(factories(first=7, second=7), counted=COUNTED)
-    result = pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=size.json", "-n2")
-    assert result.ret == pytest.ExitCode.OK
-    assert Path("counted.log").read_text() == "x"
-    found = json.loads(Path("size.json").read_text("utf-8"))
-    assert {model["name"]: model["totals"]["actual"] for model in found["models"]} == {"first": 343, "second": 343}
-
-
-def test_what_cannot_be_built_fails_under_each_of_its_names_and_is_tried_once(project: Project) -> None:
-    broken = COUNTED.replace("return", "raise ValueError('no') #")
-    result = project(factories(first=7, second=7, third=8), counted=broken).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert Path("counted.log").read_text() == "xx"
-    result.stdout.fnmatch_lines(["✗ first, second, third: counted:build could not be built: ValueError: no*"])
-
-
-def test_nothing_is_built_that_was_refused(project: Project) -> None:
-    result = project(factories(first=0), counted=COUNTED).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert not Path("counted.log").exists()
+@pytest.mark.parametrize(
+    ("tokens", "made", "calls", "told"),
+    [
+        ({"first": 7, "second": 7}, "return", "x", ["2 configured, 2 checked, 0 failed"]),
+        (
+            {"first": 7, "second": 7, "third": 8},
+            "raise ValueError('no') #",
+            "xx",
+            ["✗ first, second, third: counted:build could not be built: ValueError: no*"],
+        ),
+        ({"first": 0}, "return", "", ["first: pyproject.toml:*"]),
+    ],
+    ids=["once for all its names", "a failure once too", "never if it is refused"],
+)
+def test_a_factory_is_called_once_whatever_its_names(
+    project: Project, tokens: dict[str, int], made: str, calls: str, told: list[str]
+) -> None:
+    pytester = project(factories(**tokens), counted=COUNTED.replace("return", made))
+    pytester.runpytest_subprocess("--bert-budget", "-n2").stdout.fnmatch_lines(told)
+    log = Path("counted.log")
+    assert (log.read_text() if log.exists() else "") == calls
 
 
 # what stays behind

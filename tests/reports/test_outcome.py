@@ -67,19 +67,19 @@ PROBLEM = compared(problem="there is no such revision")
 @pytest.mark.parametrize(
     ("of", "told", "status"),
     [
-        (outcome(found("encoder")), [COUNT], "good"),
-        (outcome(), [NONE_CHECKED, Line("NOT CHECKED: encoder", "red")], "found"),
-        (outcome(excuse="listed"), [NONE_CHECKED, Line("NOT CHECKED: encoder: listed", "yellow")], "good"),
-        (outcome(over_budget(), excuse="listed"), [ACCEPT, OVER, COUNT_OF_FAILED, HEADLINE_OF_FAILED], "found"),
-        (outcome(found("encoder"), base=compared()), [Line(UNTOLD), COUNT, HEADLINE], "good"),
-        (outcome(found("encoder"), base=PROBLEM), [Line(NO_BASE), COUNT, NOT_COMPARED], "good"),
-        (outcome(found("encoder"), base=compared(not_compared=["encoder"])), UNCOMPARED, "good"),
-        (outcome(found("encoder"), base=WITH_REASON), [GONE, COUNT, HEADLINE], "good"),
+        (outcome(found("encoder")), [COUNT], 0),
+        (outcome(), [NONE_CHECKED, Line("NOT CHECKED: encoder", "red")], 1),
+        (outcome(excuse="listed"), [NONE_CHECKED, Line("NOT CHECKED: encoder: listed", "yellow")], 0),
+        (outcome(over_budget(), excuse="listed"), [ACCEPT, OVER, COUNT_OF_FAILED, HEADLINE_OF_FAILED], 1),
+        (outcome(found("encoder"), base=compared()), [Line(UNTOLD), COUNT, HEADLINE], 0),
+        (outcome(found("encoder"), base=PROBLEM), [Line(NO_BASE), COUNT, NOT_COMPARED], 0),
+        (outcome(found("encoder"), base=compared(not_compared=["encoder"])), UNCOMPARED, 0),
+        (outcome(found("encoder"), base=WITH_REASON), [GONE, COUNT, HEADLINE], 0),
     ],
     ids=["nothing", "not checked", "excuse", "failed", "as it was", "no base", "not compared", "left with a word"],
 )
 def test_a_run_says_what_was_not_checked_or_compared_and_who_left_and_counts_its_models(
-    of: Outcome, told: list[Line], status: str
+    of: Outcome, told: list[Line], status: int
 ) -> None:
     assert [*lines(of), *name_unchecked(of)] == told
     assert of.status == status
@@ -94,7 +94,7 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     )
     assert last == Line("1 configured, 1 checked, 0 failed, 1 removed without a reason")
     assert headline == Line("1 model left the table without a reason: old")
-    assert (left.report.failed, left.status) == (1, "found")
+    assert (left.report.failed, left.status) == (1, 1)
     unbuilt = outcome(found("encoder"), base=LEFT, builds=False)
     assert lines(unbuilt)[-1].text.endswith("\nby the closed form: nothing was built")
 
@@ -185,6 +185,8 @@ def test_its_table_is_told_where_it_is_asked_for_and_there_is_one() -> None:
     first, *rest = lines(of, verbosity=1)
     assert "total" in first.text
     assert rest == lines(of)
+    told = [*summarize_run(outcome(over_budget()), Style(80, verbosity=1), accepting=False)]
+    assert "✗  encoder" in told[0].text
     uncounted = replace(found("encoder"), verdict="uncounted", components=[])
     assert lines(outcome(uncounted), verbosity=1) == lines(outcome(uncounted))
 

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.quantity import compact_left, percent_used
-from pytest_bertsize.reports.drawing import Style, draw_marked
+from pytest_bertsize.reports.drawing import Line, Style, draw_marked, draw_table
 from pytest_bertsize.reports.markdown import render_page as markdown
 from pytest_bertsize.reports.report import FoldedTensor, Lock, Measure, ModelReport, TensorChange
 from pytest_bertsize.reports.sentences import show_share
@@ -150,14 +150,6 @@ def test_no_number_is_ever_cut(style: Style, actual: int, expected: int, limit: 
     assert max(cell_len(line) for line in plain.splitlines()) < style.width
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_columns_are_dropped_whole_and_the_least_important_first(width: int) -> None:
-    header = next(line for line in draw_failure(DEMO, Style(width)).splitlines() if "component" in line)
-    shown = [column for column in ("actual", "vs formula", "budget", "left", "used") if column in header]
-    assert shown == ["actual", "vs formula", "budget", "left", "used"][: len(shown)]
-    assert len(shown) >= 3
-
-
 def test_colour_adds_nothing_but_colour() -> None:
     coloured = draw_failure(DEMO, Style(80, colour=True))
     assert "\x1b[1;31m" in coloured
@@ -193,6 +185,41 @@ def test_a_long_tensor_name_is_shortened_before_its_shape_is(width: int) -> None
     assert "weight (1024, 768) ×12 " in line
     assert "786,432" in line
     assert cell_len(line) < width
+
+
+WHOLE = """
+                                formula                count  more
+──────────────────────────────────────────────────────────────────
+nnnnnnnnnnnnnnnnnnnnnnnnnnnn.w  a + b + c + d + e + f      7     8
+
+total                                                     15
+"""
+NARROW = """
+                               formula           count  more
+────────────────────────────────────────────────────────────
+…nnnnnnnnnnnnnnnnnnnnnnnnnn.w  a + b + c + d +       7     8
+                               e + f
+
+total                                               15
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "may_be_narrow", "drawn"),
+    [
+        (67, False, WHOLE),
+        (66, False, WHOLE.replace("  more", "").replace("     8", "").replace("─" * 66, "─" * 60)),
+        (61, True, NARROW),
+    ],
+)
+def test_a_table_has_every_cell_of_the_width_and_drops_a_column_only_if_nothing_may_be_narrower(
+    width: int, drawn: str, *, may_be_narrow: bool
+) -> None:
+    cells = {"": f"{'n' * 28}.w", "formula": "a + b + c + d + e + f", "count": "7", "more": "8"}
+    lines = [Line(cells), Line({"": "total", "formula": "", "count": "15", "more": ""})]
+    least: dict[str, Any] = {"names": {"": 20}, "wrapped": {"formula": 16}} if may_be_narrow else {}
+    found = draw_table(lines, ("", "formula"), Style(width), dropped_first=["more"], apart=[1], **least)
+    assert found == drawn.strip("\n")
 
 
 # many models that passed are one line; who failed has a row

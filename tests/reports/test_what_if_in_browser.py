@@ -260,26 +260,9 @@ def test_nothing_sticks_out_of_the_page(show: Show, width: int, address: str) ->
     ("scheme", "address"), [("light", "#num_hidden_layers=14"), ("dark", "#num_attention_heads=13&x=1")]
 )
 def test_every_text_is_readable(show: Show, scheme: str, address: str) -> None:
-    looked, wrong, paper = show(address, scheme=scheme).execute_script(UNREADABLE, READABLE)
+    shown = show(address, scheme=scheme)
+    looked, wrong, paper = shown.execute_script(UNREADABLE, READABLE)
     assert looked > 50
     assert wrong == []
     assert (sum(paper) < 1) == (scheme == "dark")
-
-
-def test_no_request_leaves_the_page_and_the_browser_finds_nothing_to_complain_about(show: Show) -> None:
-    shown = show()
-    write(shown, LAYERS, "14")
-    sent = [each["message"] for each in shown.get_log("performance") if "Network.requestWillBeSent" in each["message"]]
-    assert len(sent) == 1
-    assert "what-if.html" in sent[0]
     assert shown.get_log("browser") == []
-
-
-def test_a_script_that_got_in_would_not_run(show: Show) -> None:
-    shown = show()
-    path = Path("what-if.html")
-    path.write_text(path.read_text("utf-8").replace("</body>", "<script>window.harmed = 1</script></body>"), "utf-8")
-    shown.refresh()
-    assert shown.execute_script("return document.querySelectorAll('script').length") == 2
-    assert shown.execute_script("return window.harmed === undefined")
-    assert text(shown, "#total") == "109,514,298"

@@ -99,7 +99,14 @@ class Code:
         found = [each for each, _ in definitions if each.name in holding and each.may_be_model]
         parts = {name for each in found for name in each.names - {each.name}}
         whole = [each for each in found if each.name not in parts] or found
-        return [f"{printable(each.file)}:{each.line} defines {each.name}{_suggest_command(each)}" for each in whole]
+        lines = []
+        for each in whole:  # with the command, if the module has a name that can be imported from the root or src
+            module = PurePosixPath(each.file.removeprefix("src/")).with_suffix("").parts
+            module = module[:-1] if module[-1] == "__init__" else module
+            is_importable = module and all(map(str.isidentifier, module))
+            command = f": bertsize init {'.'.join(module)}:{each.name}" if is_importable else ""
+            lines.append(f"{printable(each.file)}:{each.line} defines {each.name}{command}")
+        return lines
 
     def describe_calls(self) -> list[str]:
         """Describe the calls outside model classes that make a model of the library; each model is named once."""
@@ -118,13 +125,6 @@ class Code:
                     if name:
                         found.setdefault(what, f"{printable(file)}:{node.lineno} makes {what}")
         return [*found.values()]
-
-
-def _suggest_command(each: _Definition) -> str:
-    """Return the command that declares a class, if its module has a name that can be imported from the root or src."""
-    parts = PurePosixPath(each.file.removeprefix("src/")).with_suffix("").parts
-    parts = parts[:-1] if parts[-1] == "__init__" else parts
-    return f": bertsize init {'.'.join(parts)}:{each.name}" if parts and all(map(str.isidentifier, parts)) else ""
 
 
 def _list_models(tree: ast.Module) -> Iterator[tuple[str, str]]:

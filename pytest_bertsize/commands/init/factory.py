@@ -189,10 +189,8 @@ def _name_after(factory: str) -> str:
     """Return ``bert_crf`` for ``acme.models:build_BertCrf``, ``train`` for ``python acme/train.py --width 64``."""
     script = next((word for word in split_command(factory) if word != "-m"), factory)
     last = re.split("[:./]", re.sub(r"\.(py|sh)$", "", script))[-1]
-    return (
-        _VERBS.sub("", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})", "_", last).lower()).strip("_")
-        or "model"
-    )
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})", "_", last).lower()
+    return _VERBS.sub("", words).strip("_") or "model"
 
 
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:

@@ -51,11 +51,9 @@ def load_templates() -> Environment:
     )
     found.filters |= {
         "exact": exact,
-        "behind_name": lambda model: model.headline.removeprefix(f"{model.name}: "),
         "break_behind": lambda name, sign: Markup(f"{sign}<wbr>").join(printable(name, LONGEST).split(sign)),  # noqa: S704
         "css": _name_classes,
         "head": lambda column: (column.capitalize(), _name_classes(column)),
-        "short": lambda commit: commit[: sentences.SHORT],
         "rest": lambda entries, most, what: sentences.count_rest(len(entries), most, what),
     }
     return found
