@@ -345,10 +345,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run() -> NoReturn:
-    """Run a command, and end the process by ``os._exit``: Python's own exit takes a fifth of the time of a check.
-
-    Closed output (``>&-``) and a reader that stops early are no errors; a full disk is one.
-    """
+    """Run a command, and end by ``os._exit``: Python's exit takes a fifth of a check. Only a full disk is an error."""
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end of the process)
     try:

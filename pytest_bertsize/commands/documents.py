@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def draw_document(models: Mapping[str, Explained], table: str, notes: Iterable[str], lines: Sequence[str] = ()) -> str:
-    """Draw a heading for each model, the table, ``lines``, which are not wrapped, and the notes and warnings.
-
-    :param models: the models by the prefix of their headings: ``"A  "``.
-    """
+    """Draw a heading for each model, by its prefix, the table, ``lines``, which do not wrap, notes and warnings."""
     style = read_style(sys.stdout)
     above = []
     for mark, model in models.items():

@@ -40,7 +40,7 @@ def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = 
     :param commits: the range, as in ``v1..HEAD``; ``""`` for all commits up to the current one.
     """
     settings = load(root / "pyproject.toml")
-    if DOTS in name and not commits and name not in settings.models:  # a range alone is allowed
+    if DOTS in name and not commits:  # a range alone
         name, commits = "", name
     release = asked_about(settings)
     history = read_history(settings, registry_of(settings, release.release), commits, by_tag=by_tag)

@@ -193,10 +193,7 @@ def _list_declared(table: Path) -> Sequence[str]:
 
 
 def _read_config(model: Model) -> ModelConfig:
-    """Read a config anywhere on the disk, or one that code makes; messages show its path as the user wrote it.
-
-    Files that the config refers to have to be in its folder; symlinks, as in a downloaded model, are resolved first.
-    """
+    """Read a config anywhere on the disk, or one that code makes; messages have its path as the user wrote it."""
     refuse_code(model.config)
     location, hash_sign, inner = model.config.partition("#")
     if not os.path.lexists(location):

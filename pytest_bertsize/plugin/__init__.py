@@ -1,8 +1,4 @@
-"""The pytest plugin, in the order of a run: options, marker, collection, fixture, reports.
-
-Every start of pytest imports this module, so it imports nothing but pytest; ``--bert-budget``, the marker or the
-fixture loads the rest.
-"""
+"""The pytest plugin, in the order of a run. Every start of pytest imports it, so it imports nothing but pytest."""
 
 from __future__ import annotations
 

@@ -17,10 +17,7 @@ MOST_NAMED = 3  # the most names in a line; further ones are counted
 
 
 def describe_model(model: ModelReport, failure: str) -> str:
-    """Return ``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; within its 120M``.
-
-    :param failure: the review's own words on a model that failed or was not counted.
-    """
+    """Return ``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; within its 120M``."""
     judged = _describe_pass(model) if model.verdict == "passed" else failure
     count, base = model.parameter_count, model.base
     if count is None or (base is None and model.verdict != "passed"):

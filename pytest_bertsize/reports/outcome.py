@@ -82,10 +82,7 @@ def summarize_run(outcome: Outcome, style: Style, *, accepting: bool) -> Iterato
 
 
 def _describe_models(outcome: Outcome, style: Style) -> Iterator[str]:
-    """Draw the overview, each model that did not fail, findings shared by several models, and findings on stand-ins.
-
-    With ``-v`` a model has its table, else its changes. If every model failed, only ``-v`` shows the overview.
-    """
+    """Draw the overview, unless every model failed, then each model that did not fail, with ``-v`` its table."""
     others = [each for each in outcome.checked if each.verdict != "failed"]
     if others or style.verbosity > 0:
         yield terminal.draw_overview(outcome.checked, style)

@@ -87,10 +87,7 @@ def show_model(model: r.ModelReport) -> dict[str, str]:
 
 
 def show_row(row: r.Row, whole: r.Row | None, *, is_full: bool = False) -> dict[str, str]:
-    """Return the cells of a component, or of a measure, which is no share of a ``whole``.
-
-    The closed form has a cell only if nothing is built, or if ``is_full``.
-    """
+    """Return the cells of a component or measure; only without a build, or if ``is_full``, one has the closed form."""
     left, count = row.room_left, row.known_count
     return {
         "closed form": show_count(row.expected) if is_full or row.actual is None else "",
@@ -127,10 +124,7 @@ def show_layers(model: r.ModelReport) -> Iterator[dict[str, str]]:
 
 
 def describe_table(model: r.ModelReport, *, is_full: bool = True) -> Iterator[str]:
-    """Yield the sentences below the table of components.
-
-    :param is_full: whether to yield the share of embeddings, and totals that count tensors more than once.
-    """
+    """Yield the sentences below a table; if ``is_full``, also embeddings, and totals with tensors counted twice."""
     totals, count, stored = model.totals, model.parameter_count, model.checkpoint
     if is_full:
         yield from filter(None, [_describe_embedding(model)])

@@ -90,3 +90,12 @@ def test_a_pair_in_markdown_and_json(changed: Change, bertsize: Bertsize) -> Non
     assert [model["total"] for model in said["models"]] == [102_290_312, 109_378_184]
     assert said["components"][-1]["changes"] == [0, 7_087_872]
     assert [each[-1] for each in said["explanations"]] == ["net +7,087,872"]
+
+
+def test_what_changed_is_bold_and_what_did_not_is_dim(
+    changed: Change, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = bertsize.printed("diff", str(CHINESE), changed(num_hidden_layers=13))
+    rows = {name: re.findall(rf"(\x1b\[\d)?m? *{name} ", out)[0] for name in ("encoder", "attention", "head", "bytes")}
+    assert rows == {"encoder": "\x1b[1", "attention": "", "head": "\x1b[2", "bytes": ""}

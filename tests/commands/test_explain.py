@@ -88,6 +88,18 @@ def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, ber
     assert "with a copy for each pass the count is 89,650,176" in out
 
 
+def test_what_does_not_train_is_marked_with_the_number_of_its_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text(json.dumps({**BERT_BASE, "architectures": ["BertModel"]}), encoding="utf-8")
+    table = '[tool.bertsize.models.own]\nconfig = "config.json"\nfactory = "m:f"\nbackbone = "b"\nbudget.total = 1\n'
+    Path("pyproject.toml").write_text(f'{table}frozen = ["b.encoder.layer[:2]", "b.pooler"]\n')
+    rows = cells(bertsize.printed("explain", "own", "--tensors"))
+    assert ["attention.self.query.bias", "D", "(768), frozen in 2 of 12", "768", "9,216"] in rows
+    assert ["b.pooler.dense.bias", "D", "(768), frozen", "768"] in rows
+
+
 TREES = (
     "bert",
     "albert",
@@ -201,8 +213,12 @@ def test_the_nearest_table_upwards_is_the_projects_and_one_that_may_be_ours_is_n
     declaring: Path, bertsize: Bertsize
 ) -> None:
     assert find_table(Path.cwd()) == declaring / "pyproject.toml"
-    rows = bertsize.json("explain", str(declaring / "configs/cls"))["components"]
-    assert bertsize.json("explain", "cls")["components"] == rows
+    found = bertsize.json("explain", str(declaring / "configs/cls"))
+    assert bertsize.json("explain", "cls")["components"] == found["components"]
+    assert found["config"] == str(declaring / "configs/cls/config.json")
+    transformer = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    (declaring / "configs/cls/modules.json").write_text(json.dumps(transformer))
+    assert bertsize.json("explain", str(declaring / "configs/cls"))["total"] != found["total"]
     for below in ("[tool.bertsizes.models.a]\nbudget = 1", "[tool.bert-size.models]\na = {config = 'x'}", "not TOML"):
         (declaring / "src/pyproject.toml").write_text(below)
         assert find_table(Path.cwd()) == declaring / "src/pyproject.toml"

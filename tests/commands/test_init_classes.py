@@ -100,15 +100,16 @@ def test_a_class_derives_and_holds_through_classes_and_functions_of_the_project(
 
 def test_a_model_of_the_library_is_listed_once_with_what_it_is_loaded_from(tmp_path: Path) -> None:
     code = (
-        "from transformers import AutoModel, AutoTokenizer, AutoConfig, TFBertModel\n"
+        "from transformers import AutoModel, AutoTokenizer, AutoConfig, DataCollatorForSeq2Seq, TFBertModel\n"
+        "import mine, transformers\nmine.OwnModel()\nDataCollatorForSeq2Seq()\ntransformers.BertTokenizer('a')\n"
         "AutoTokenizer.from_pretrained('bert-base-cased')\nAutoConfig.from_pretrained('bert-base-cased')\n"
         "TFBertModel.from_pretrained('bert-base-cased')\nAutoModel.from_pretrained('bert-base-uncased')\n"
-        "AutoModel.from_pretrained('bert-base-uncased')\nAutoModel.from_pretrained(path)\n"
+        "AutoModel.from_pretrained('bert-base-uncased')\nAutoModel.from_pretrained(path, 'a')\n"
     )
     lay(tmp_path, **{"a.py": code, "configs/x/config.json": TINY})
     assert group(tmp_path, "models of the library") == [
-        'a.py:5 makes AutoModel of "bert-base-uncased"',
-        "a.py:7 makes AutoModel",
+        'a.py:9 makes AutoModel of "bert-base-uncased"',
+        "a.py:11 makes AutoModel",
     ]
 
 

@@ -88,7 +88,7 @@ def test_an_adapter_of_which_something_is_unknown_is_a_line(tmp_path: Path, base
 
 
 def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Path) -> None:
-    arguments = {"model_type": "bert", "model_name_or_path": "out/mine", "max_seq_length": 128, "seed": 1}
+    arguments = {"model_type": "bert", "model_name_or_path": "out/mine", "hidden_size": 128, "seed": 1}
     sweep = {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}}
     own = {"model": {"num_hiddens": 48, "num_blks": 3, "vocab_size": 101}}
     status, out, err = started(lay(tmp_path, **{"a.json": arguments, "b.json": sweep, "c.json": own, "d.json": [TINY]}))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from pytest_bertsize.closed_forms.training import STEP, training_states
+from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.commands.console import read_style, refuse
 from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
 from pytest_bertsize.commands.explain.names import FAMILY, list_by_names
@@ -17,7 +17,7 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import drawing, markdown
 from pytest_bertsize.reports.drawing import Style, powers
 from pytest_bertsize.reports.files import write_page
-from pytest_bertsize.wording import exact, plural, printable
+from pytest_bertsize.wording import exact, printable
 
 BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
@@ -109,10 +109,6 @@ def _list_notes(chosen: Explained) -> Iterator[str]:
         yield f"shared layers are counted once; with a copy for each pass the count is {exact(form.unrolled)}"
     taken = BYTES_AS_FLOAT32 * form.total
     yield f"a count is not a size: in float32 the model takes {exact(taken)} bytes, {taken / MEBIBYTE:,.1f} MiB"
-    states = training_states(form)
-    yield (
-        f"training takes {exact(states.total)} bytes, {states.total / MEBIBYTE:,.1f} MiB, with AdamW in float32: "
-        f"parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
-        f"two moments {exact(states.moments)}, and {STEP} for each of {plural(states.tensors, 'tensor')}; "
-        "activations come on top"
-    )
+    taken = training_states(form).total
+    how = "with AdamW in float32: parameters, gradients and two moments; activations come on top"
+    yield f"training takes {exact(taken)} bytes, {taken / MEBIBYTE:,.1f} MiB, {how}"

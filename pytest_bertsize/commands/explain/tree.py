@@ -158,10 +158,7 @@ class _Tree(Tensors):
     lists_tensors = False
 
     def list_component(self, name: str, layers: set[str]) -> list[Line]:
-        """List a component, then the modules in it; of layers that repeat, list one.
-
-        :param layers: the symbols of the family's sizes that are numbers of layers.
-        """
+        """List a component and the modules in it, of layers one; ``layers`` are the symbols of numbers of layers."""
         below: list[Line] = []
         for repeats, group in group_by(self.by_component[name], lambda leaf: leaf.repeats).items():
             times, passes = group[0].times, group[0].passes

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.files import Files
 
 LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", "sentence_transformers")
-MOST_PARSED = 4 * 1024 * 1024  # the most bytes of Python to parse, which takes some seconds
 _MODEL = re.compile(r"(?!TF|Flax)\w*(Model|For[A-Z]\w*|LMHead|SentenceTransformer|CrossEncoder)")
 _NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Output|Arguments")
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:%s)\b" % "|".join(LIBRARIES).encode(), re.MULTILINE)
@@ -54,9 +53,8 @@ class Code:
 
     def _parse(self) -> Iterator[tuple[str, ast.Module, dict[str, str]]]:
         """Yield each file that may define a model, its syntax tree, and its names for models of the library."""
-        size = 0
         for file, content in self._contents.items():
-            if not _SAYS_MODEL.search(content) or (size := size + len(content)) > MOST_PARSED:
+            if not _SAYS_MODEL.search(content):
                 continue
             try:
                 with warnings.catch_warnings():

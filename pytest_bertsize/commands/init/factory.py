@@ -69,11 +69,7 @@ Copies = Mapping[str, tuple[str, str]]
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
-    """Propose the table of a model that the project's own code makes, or write it with its lock.
-
-    :param root: the folder of the pyproject.toml, which may be missing.
-    :returns: the exit status.
-    """
+    """Propose the table of a model that the project's own code makes, or write it with its lock."""
     try:
         _check_wish(wish)
         project = read_project(root, is_named=wish.is_named)
@@ -205,10 +201,7 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
 
 
 def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, out: TextIO) -> str:
-    """Write the table, the lock of the built model, and copies of configs; report it, and return the next command.
-
-    :raises SettingsError: if one of these files cannot be written; then none of them changes.
-    """
+    """Write table, lock and copies of configs, all or none; report it, and return the next command."""
     project = discovery.project
     of_all = {} if project.settings.lock else {"lock": quoted(lock.file)}
     hub = {name: path for name, (path, _) in copies.items()}
@@ -240,10 +233,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies,
 
 
 def _rewrite_table(discovery: Discovery, found: Draft, of_all: Mapping[str, str]) -> tuple[str, str, bool]:
-    """Replace the keys of a declared model, and its limits on components that the model no longer has.
-
-    :returns: the new text of pyproject.toml, a sentence on the limits, and whether one of them fails.
-    """
+    """Replace keys and limits of a declared model; return the text, a sentence, and whether a limit fails."""
     project = discovery.project
     after = project.replace_model(found.name, found.keys, of_all)
     settings = parse(after, project.path)
@@ -306,10 +296,7 @@ def _find_lack(project: Project, path: Path) -> str:
 
 
 def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, failed: str) -> Iterator[str]:
-    """Yield the notes on the model that are printed beside its table.
-
-    :param failed: the sizes of trial builds that failed, and why; ``""`` if none failed.
-    """
+    """Yield the notes beside the table; ``failed`` has the sizes of trial builds that failed, and why."""
     built, project = discovery.built, discovery.project
     for each in {os.path.normpath(each.name): each for each in built.answered}.values():
         file, lacks = _find_file(project, each), ""

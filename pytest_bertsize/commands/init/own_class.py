@@ -105,10 +105,7 @@ class Discovery:
                 self.backbones.append(Backbone(each, *known))
 
     def run(self) -> Draft:
-        """Return a draft with which the built model passes the gate, by its closed form, else by its lock and budget.
-
-        :raises SettingsError: if the model passes neither, as when its class declares a tie that it does not make.
-        """
+        """Return a draft with which the built model passes the gate; raise SettingsError if there is none."""
         why = "no class of a known family is in it"
         if self.backbones:
             try:

@@ -67,16 +67,8 @@ def _name_classes(column: str) -> str:
 # one model
 
 
-class Figure(NamedTuple):
-    """A number at the top of a model's section, with what is said below it."""
-
-    name: str
-    value: str
-    detail: str = ""
-    is_bad: bool = False
-
-
-def _list_figures(model: ModelReport) -> Iterator[Figure]:
+def _list_figures(model: ModelReport) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield the numbers at the top of a model's section: name, value, what is said below it, and whether it is bad."""
     count, base, left = model.parameter_count, model.base, model.room_left
     count = model.totals.expected if count is None else count
     if count is None:
@@ -85,19 +77,19 @@ def _list_figures(model: ModelReport) -> Iterator[Figure]:
     if base and model.base_delta and base.total:
         share = sentences.show_percent(model.base_delta, base.total)
         detail = f"{signed(model.base_delta)} against {base.revision} ({share}){detail and f', {detail}'}"
-    yield Figure("Parameters", exact(count), detail)
+    yield "Parameters", exact(count), detail, False
     room = "" if left is None else f"{exact(abs(left))} {'left' if left >= 0 else 'beyond it'}"
-    yield Figure("Budget", model.limited_by, room, is_bad=(left or 0) < 0)
-    yield Figure("Weights in fp32", _show_bytes(4 * count), f"{_show_bytes(2 * count)} in bf16")
+    yield "Budget", model.limited_by, room, (left or 0) < 0
+    yield "Weights in fp32", _show_bytes(4 * count), f"{_show_bytes(2 * count)} in bf16", False
     deltas = {row.form_delta for row in model.components} - {None}
     off = model.total_row.form_delta if model.total_row else None
     differs = deltas > {0} or "off-closed-form" in {each.kind for each in model.findings}
     if not deltas:
         why = "it was not built" if model.closed_form and not model.built else "the budget alone is"
-        yield Figure("Closed form", "not compared", why)
+        yield "Closed form", "not compared", why, False
     else:
         value = signed(off) if off else "other tensors" if differs else "matches"
-        yield Figure("Closed form", value, "" if differs else "tensor by tensor", is_bad=differs)
+        yield "Closed form", value, "" if differs else "tensor by tensor", differs
 
 
 def _show_bytes(count: int) -> str:
@@ -110,27 +102,18 @@ def _show_bytes(count: int) -> str:
     return f"{rounded:,} {unit}".replace(".0 ", " ")
 
 
-class Part(NamedTuple):
-    """A row of the table of components, with its label below its parent's."""
-
-    row: Row
-    label: str
-    depth: int
-    cells: dict[str, str]
-
-
-def _list_parts(model: ModelReport) -> list[Part]:
-    """Return the rows of the table of components, the measures last."""
+def _list_parts(model: ModelReport) -> list[tuple[Row, str, int, dict[str, str]]]:
+    """Return the components, the measures last, each with its label, the depth below its parent, and its cells."""
     rows = model.list_rows(BOUNDS["rows"], is_full=True)
-    names, parts = {row.name for row in rows}, []
+    names, parts = {row.name for row in rows}, list[tuple["Row", str, int, dict[str, str]]]()
     for row in rows:
         parent, _, last = row.name.rpartition(".")
         label, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
         times = f" ×{exact(row.layers)}" if row.layers > 1 else ""
         cells = {"formula": row.formula or "", **sentences.show_row(row, model.total_row)}
-        parts.append(Part(row, f"{label}{times}", depth, cells))
+        parts.append((row, f"{label}{times}", depth, cells))
     measures = model.limited_measures
-    return parts + [Part(row, row.name, 0, {"formula": "", **sentences.show_row(row, None)}) for row in measures]
+    return parts + [(row, row.name, 0, {"formula": "", **sentences.show_row(row, None)}) for row in measures]
 
 
 # bars: two models on one scale; an excess extends past the line of the budget
