@@ -35,22 +35,20 @@ class Ledger:
     def __init__(
         self,
         config: pytest.Config,
-        settings: Settings,
         versions: Mapping[str, str],
         reports: ReportFiles,
         selection: Selection,
-        rewriter: Rewriter | None = None,
+        rewriter: Rewriter | None = None,  # ``None`` if the run changes no budgets
     ) -> None:
-        """:param rewriter: ``None`` if the run changes no budgets."""
-        self.config, self.settings, self.versions = config, settings, versions
-        self.reports, self.selection, self.rewriter = reports, selection, rewriter
+        self.config, self.versions, self.reports = config, versions, reports
+        self.selection, self.rewriter = selection, rewriter
         self.terminal: pytest.TerminalReporter | None = None  # true after the summary
         self._models: dict[str, ModelReport] = {}
 
     @property
     def outcome(self) -> Outcome:
         """The outcome of the reports so far."""
-        checked = [self._models[name] for name in self.settings.names if name in self._models]
+        checked = [self._models[name] for name in self.reports.settings.names if name in self._models]
         return Outcome(checked, self.versions, self.reports, self.selection.excuse)
 
     @property
@@ -58,7 +56,8 @@ class Ledger:
         return EXIT[self.outcome.status]
 
     def pytest_report_header(self) -> str:
-        return f"bertsize: {plural(len(self.settings.names), 'model')} declared in {self.settings.path}"
+        settings = self.reports.settings
+        return f"bertsize: {plural(len(settings.names), 'model')} declared in {settings.path}"
 
     def pytest_sessionstart(self) -> None:
         """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's."""

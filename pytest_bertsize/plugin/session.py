@@ -70,7 +70,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     selection, plugins = Selection(config), list[object]()
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
-        config.stash[LEDGER] = Ledger(config, settings, helper.versions, reports, selection, rewriter)
+        config.stash[LEDGER] = Ledger(config, helper.versions, reports, selection, rewriter)
         plugins = [*filter(None, [rewriter]), config.stash[LEDGER], Controller([*gate.requests], helper)]
         _ask_helper(helper, gate, config, builds=builds)
     for each in (*plugins, selection, Collector(gate), Attachments()):

@@ -37,14 +37,14 @@ _OURS = {
 }
 """Patterns of the first bytes of a report, by the suffix of its file."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
-_HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 """Escapes of ``<``, ``>`` and ``&`` in strings of JSON, so that an HTML page can include the JSON unchanged."""
 
 
 def render_report(report: RunReport, suffix: str) -> str:
     """Render a report in the format that a file's suffix names; only that format's renderer is imported."""
     if suffix == ".json":  # an HTML page can include it unchanged
-        return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
+        return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(HARMLESS_IN_HTML) + "\n"
     if suffix == ".md":
         from pytest_bertsize.reports.markdown import render_page
     else:

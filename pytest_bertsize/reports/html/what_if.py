@@ -19,6 +19,7 @@ from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.config import values as bounds
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
+from pytest_bertsize.reports.files import HARMLESS_IN_HTML
 from pytest_bertsize.reports.html.page import colour_of, load_templates
 from pytest_bertsize.reports.sentences import NOTHING
 from pytest_bertsize.table.settings import dotted
@@ -160,8 +161,7 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterator[str]:
 
 def _to_json(value: object) -> str:
     """Write JSON for a script in a page; the text cannot end the script or start another element."""
-    text = json.dumps(value, ensure_ascii=True)
-    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+    return json.dumps(value, ensure_ascii=True).translate(HARMLESS_IN_HTML)
 
 
 # JavaScript: integers of any length, rounded down as in Python. Sizes are named by index, ``x0``, ``x1``, …,
