@@ -75,11 +75,6 @@ def test_a_component_that_nothing_has_is_no_zero() -> None:
         form["haed"]
 
 
-def test_a_component_is_not_above_one_that_only_begins_like_it() -> None:
-    inventory = Inventory((Tensor("a", (1,), "head"), Tensor("b", (1,), "header"), Tensor("c", (1,), "head.er")))
-    assert inventory["head"] == 2
-
-
 @given(inventories())
 def test_own_counts_uppermost_components_and_folded_rows_sum_to_the_total(inventory: Inventory) -> None:
     assert sum(inventory.own.values()) == inventory.unique == inventory["total"]

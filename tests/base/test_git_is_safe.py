@@ -164,13 +164,9 @@ def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
         find_base(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
     Files(folder)
     find_head(folder)
-    find_renames(folder, git_head(folder), ["config.json"])
+    find_renames(folder, find_head(folder) or "HEAD", ["config.json"])
     status = check(folder, None, [str(folder.parent / "report.json")], base=base, out=out, err=out)
     return status, " ".join(out.getvalue().split())
-
-
-def git_head(folder: Path) -> str:
-    return find_head(folder) or "HEAD"
 
 
 # a repository that the request brings

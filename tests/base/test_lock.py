@@ -61,16 +61,6 @@ def test_parameters_that_torch_does_not_see_are_read_as_they_were_and_are_a_diff
     assert (parse_lock(said, "x.lock")["small"].is_same(hidden), SMALL.is_same(hidden)) == (True, False)
 
 
-def test_one_layer_more_is_one_line_a_tensor() -> None:
-    """And no line of another model: what a reviewer sees in the diff."""
-    before = Locked(tree({"layer[0:2].w": [4], "out.w": [2]}).tensors)
-    after = Locked(tree({"layer[0:3].w": [4], "out.w": [2]}).tensors)
-    both = render_lock({"a": before, "b": before}).splitlines(), render_lock({"a": after, "b": before}).splitlines()
-    assert [pair for pair in zip(*both, strict=True) if pair[0] != pair[1]] == [
-        ('"layer[0:2].w" = [4]', '"layer[0:3].w" = [4]')
-    ]
-
-
 def test_what_is_accepted_takes_its_place_what_was_not_looked_at_keeps_it_and_what_left_is_gone() -> None:
     newer = replace(SMALL, built_with="transformers 6.0.0")
     other = replace(newer, config="sha256:another")

@@ -33,29 +33,20 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
     assert "1 configured, 1 checked, 0 failed, 1 removed without a reason" in said
     report = json.loads((change.folder / "r.json").read_text())
     assert (report["failed"], report["checked"], report["complete"]) == (1, 1, True)
-    assert report["commit"] == report["base"]["commit"]
     (removed,) = report["base"]["removed"]
     texts = {"name": "fits", "config": "config.json", "limit": "90K", "problem": "", "reason": ""}
     assert removed == {**texts, "total": 59_549, "failed": True}
-    assert (
-        f"- ❌ {SAID}, and this table does not; if you meant to remove it, give the reason"
-        in (change.folder / "r.md").read_text()
-    )
+    assert f"- ❌ {SAID}, and this table does not; " in (change.folder / "r.md").read_text()
     assert "1 model left the table without a reason: fits" in (change.folder / "r.html").read_text()
 
 
 def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:
     change.declare(OTHER + REMOVED)
-    status, said = change.check("r.json", "r.md", "r.html")
+    status, said = change.check("r.json")
     assert status == GOOD
     assert f"- {SAID}; its reason: ADR-14: replaced by other" in said
     (removed,) = json.loads((change.folder / "r.json").read_text())["base"]["removed"]
     assert (removed["reason"], removed["failed"]) == ("ADR-14: replaced by other", False)
-    assert f"- {SAID}; its reason: ADR-14: replaced by other" in (change.folder / "r.md").read_text()
-    assert (
-        f'<p class="box note">{SAID}; its reason: ADR-14: replaced by other</p>'
-        in (change.folder / "r.html").read_text()
-    )
 
 
 def test_a_later_change_may_drop_the_reason(change: GitProject) -> None:

@@ -19,7 +19,7 @@ from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
-from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
+from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, git, repository
 
 if TYPE_CHECKING:
@@ -63,10 +63,6 @@ def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str,
     assert why_not(origin.folder, revision) == (f'"{revision}" may name more than one branch, tag or commit; {mend}')
     for name in ("refs/heads/main", "refs/remotes/origin/main", main):
         assert resolve_commit(origin.folder, name) == main
-
-
-def test_a_tag_that_is_called_like_an_abbreviated_commit_is_not_taken_for_it(origin: GitProject) -> None:
-    main = origin.git("rev-parse", "main")
     origin.git("tag", main[:10], "change")
     assert f'"{main[:10]}" may name more than one branch, tag or commit' in why_not(origin.folder, main[:10])
 
@@ -167,16 +163,6 @@ def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject) -> Non
         Path(words["event"]).write_text(event, encoding="utf-8")
         found = find_base(origin.folder, None, queued)
         assert found == Baseline("merge_group.base_sha", None, said, is_asked_for=False)
-
-
-def test_a_merge_group_that_loosens_a_budget_fails(origin: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = words_of(origin)
-    for key, value in OF_QUEUE.items():
-        monkeypatch.setenv(key, value.format(**words))
-    origin.declare(FITS.replace("90K", "999K"))
-    status, said = origin.check(base=None)
-    assert status == FOUND
-    assert f"the limit of total was 90K at {words['main']} and is 999K now" in said
 
 
 # what cannot be compared with

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,6 @@ TOTAL = EMBEDDINGS + 3 * LAYER + HEAD
 Errors = list[tuple[str, str]]
 
 
-@dataclass(frozen=True)
 class OwnProject(GitProject):
     """A project whose code builds its models."""
 
@@ -157,35 +155,19 @@ def test_a_base_is_counted_by_the_sizes_in_its_lock_and_names_the_key(locked: Ow
     errors = locked.errors_of(LOOSE, 4, base="HEAD")
     assert {kind for kind, _ in errors} == {"budget-loosened"}  # of its total, and strict no more
     assert "declares strict = true" in errors[-1][1]
-    assert [
-        (each["key"], each["before"], each["after"], each["total"]) for each in locked.model["base"]["changes"]
-    ] == [("num_hidden_layers", "3", "4", LAYER)]
+    (change,) = locked.model["base"]["changes"]
+    assert (change["key"], change["before"], change["after"], change["total"]) == ("num_hidden_layers", "3", "4", LAYER)
     assert locked.model["totals"]["actual"] == TOTAL + LAYER
 
 
-@pytest.mark.parametrize(
-    ("table", "total"),
-    [
-        (
-            'factory = "own:whole"\narchitecture = "BertForTokenClassification"',
-            EMBEDDINGS - 2 * 48 + 3 * LAYER + 48 * 7 + 7,
-        ),
-        (
-            'factory = "own:otherwise"\narchitecture = "BertForTokenClassification"',
-            EMBEDDINGS - 2 * 48 + 3 * LAYER + 48 * 7 + 7,
-        ),
-        (
-            'factory = "own:Pair"\narchitecture = "BertModel"\nbackbone = ["question", "answer"]\n' + UNPOOLED,
-            2 * (EMBEDDINGS + 3 * LAYER) - (2 + 2 + 44) * 48,
-        ),
-    ],
-    ids=["a class of the library", "a config that names another family", "two backbones"],
-)
-def test_what_is_returned_may_be_a_class_of_the_library_or_have_several(
-    project: OwnProject, table: str, total: int
-) -> None:
-    assert project.errors_of(f'[tool.bertsize.models.x]\n{table}\nbudget.total = "120K"\n') == []
-    assert project.model["totals"]["actual"] == total
+def test_what_is_returned_may_be_a_class_of_the_library_or_have_several(project: OwnProject) -> None:
+    pair = f'factory = "own:Pair"\narchitecture = "BertModel"\nbackbone = ["question", "answer"]\n{UNPOOLED}'
+    for table, total in (
+        ('factory = "own:whole"\narchitecture = "BertForTokenClassification"', TOTAL - HEAD - 2 * 48 + 48 * 7 + 7),
+        (pair, 2 * (EMBEDDINGS + 3 * LAYER) - (2 + 2 + 44) * 48),
+    ):
+        assert project.errors_of(f'[tool.bertsize.models.x]\n{table}\nbudget.total = "120K"\n') == []
+        assert project.model["totals"]["actual"] == total
 
 
 def test_a_config_of_the_table_wins_and_one_of_the_built_model_that_says_otherwise_is_named(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TOTAL = 59_549
 DEEPER = {"num_hidden_layers": 4}
+BOTH = 'budget.bytes = { max = "1MB", dtype = "float16" }\nbudget.flops = { max = "1G", seq_len = 16 }\n'
 STORED = 4 * (TOTAL + 101 * 48 + 101)
 """With the decoder's matrix and its bias, which are tied."""
 
@@ -41,10 +42,7 @@ def measured(folder: Path, limits: str, changes: dict[str, Any], name: str = "fi
     ("limits", "changes", "in_bytes", "tokens"),
     [
         ("", DEEPER, (4 * TOTAL, 4 * (TOTAL + LAYER)), 40),  # its positions
-        (
-            'budget.bytes = { max = "1MB", dtype = "float16" }\nbudget.flops = { max = "1G", seq_len = 16 }\n',
-            *(DEEPER, (2 * TOTAL, 2 * (TOTAL + LAYER)), 16),
-        ),
+        (BOTH, DEEPER, (2 * TOTAL, 2 * (TOTAL + LAYER)), 16),
         ("", {}, None, 0),
         ('budget.bytes = { max = "1MB", count = "stored" }\n', {}, (STORED, STORED), 0),
         ("", {"dtype": "float64"}, (4 * TOTAL, 8 * TOTAL), 0),

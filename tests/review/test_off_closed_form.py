@@ -6,19 +6,16 @@ import pytest
 
 from pytest_bertsize.closed_forms.formula import Formula, Product
 from pytest_bertsize.closed_forms.symbols import as_power
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.tensors import compare_with_closed_form
 
 V, D = 21_128, 768
-SYMBOLS = {"V": V, "D": D}
 NORM = Tensor("encoder.norm.weight", (768,), "encoder.norm")
 FROZEN = NORM._replace(trainable=False)
 SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
 FORMULAS = {"encoder.norm": Formula((Product(1, (as_power("D"),)),))}
 OWN = "bertsize init own:build"
-MEND = f"correct the class; if that is intended, {OWN} --write writes its table and its lock"
 
 
 def parts(count: int) -> tuple[Tensor, ...]:
@@ -29,18 +26,12 @@ def parts(count: int) -> tuple[Tensor, ...]:
 class Form(Inventory):
     """A closed form of these tensors."""
 
-    def __init__(self, tensors: tuple[Tensor, ...], sizes: dict[str, int]) -> None:
-        super().__init__(tensors)
-        self.dims = Dims({**SYMBOLS, **sizes}, {})
-
     def formulas(self) -> dict[str, Formula]:
         return FORMULAS
 
 
-def compared(
-    expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: str | None = None, **sizes: int
-) -> list[Finding]:
-    return compare_with_closed_form(Form(expected, sizes), Inventory(actual), own)  # type: ignore[arg-type]
+def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: str | None = None) -> list[Finding]:
+    return compare_with_closed_form(Form(expected), Inventory(actual), own)  # type: ignore[arg-type]
 
 
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
