@@ -74,8 +74,7 @@ def fold_modules(inventory: Inventory, names: Collection[str]) -> dict[str, int]
 class _Side:
     def __init__(self, inventory: Inventory) -> None:
         self.tensors = inventory.by_name
-        self.paths: dict[str, list[Tensor]] = {}
-        """The tensors inside each module, by the module's path; a tensor's own name is such a path too."""
+        self.paths: dict[str, list[Tensor]] = {}  # the tensors in each module by its path, or by a tensor's own name
         for tensor in inventory.tensors:
             for path in levels(tensor.name):
                 self.paths.setdefault(path, []).append(tensor)
@@ -151,10 +150,8 @@ class _Comparison:
     def _find_whole(
         self, kind: Kind, names: Collection[str], side: _Side, other: _Side, sign: int
     ) -> Iterator[Difference]:
-        def alike(path: str) -> Hashable:
-            return side.signature(path), side.count_owned(path)
-
-        for name, paths in _fold_paths(side.find_roots(names), alike):
+        alike = _fold_paths(side.find_roots(names), lambda path: (side.signature(path), side.count_owned(path)))
+        for name, paths in alike:
             each, inside = side.count_owned(paths[0]), side.paths[paths[0]]
             detail = exact(each) if len(paths) == 1 else f"{len(paths):,} × {exact(each)} = {exact(each * len(paths))}"
             twins = self._count_twins(paths, side, other)
@@ -240,7 +237,7 @@ class _Comparison:
         for (_, sizes), resized in groups.items():
             count = sum(new.size - old.size for old, new in resized if not old.tied_to)  # a tie counts apart
             tensors = tuple(new.name for _, new in resized)
-            names = [each for each, _ in fold_names(tensors)]
+            names = fold_names(tensors)
             outermost = dict.fromkeys(name.partition(".")[0] for name in names)
             where = common(names, "") or listed([*outermost], MOST_NAMED)
             inside = [printable(name.removeprefix(f"{where}.")) for name in names]
@@ -296,7 +293,7 @@ def _outer_modules(name: str) -> Iterator[str]:
 
 
 def _join_names(paths: Iterable[str]) -> str:
-    return ", ".join(name for name, _ in fold_names(dict.fromkeys(paths)))
+    return ", ".join(fold_names(dict.fromkeys(paths)))
 
 
 def _is_list(paths: Sequence[str]) -> bool:

@@ -29,8 +29,8 @@ Kind: TypeAlias = Literal[
     "differs-from-lock",
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})  # kinds of findings about a limit that the model breaks
+# kinds of findings that prevent the check of a model, the most urgent first
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
-"""Kinds of findings that prevent the check of a model, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 

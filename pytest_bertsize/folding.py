@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     Indices = tuple[int, ...]
     Box = tuple[range, ...]
 
-_INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
-"""The pattern of an index in a name: the ``3`` in ``layer.3.weight``."""
+_INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")  # an index in a name: the 3 in layer.3.weight
 _HOLE = "\0"
 STAR = "[*]"  # the sign for a tied tensor's own layer in the name of its owner: layer[*].query
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
@@ -63,14 +62,13 @@ def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
     return text
 
 
-def fold_names(names: Iterable[str]) -> list[tuple[str, int]]:
-    """Return names with their layers folded, each with how many names it stands for."""
+def fold_names(names: Iterable[str]) -> list[str]:
+    """Return names with their layers folded."""
     found: dict[str, list[Indices]] = {}
     for name in names:
         template, place = split_indices(name)
         found.setdefault(template, []).append(place)
-    boxes = ((template, box) for template, places in found.items() for box in group_indices(places))
-    return [(write_folded(template, box), prod(map(len, box))) for template, box in boxes]
+    return [write_folded(template, box) for template, places in found.items() for box in group_indices(places)]
 
 
 def escape_name(name: str) -> str:
@@ -88,13 +86,14 @@ def unfold_name(text: str) -> Iterator[tuple[str, Indices]]:
     if not all(len(run) for run in runs) or prod(map(len, runs)) > MOST_NAMES:
         raise ValueError(f"a range goes up, as in [0:12], and stands for at most {MOST_NAMES:,} tensors")
     for place in product(*runs):
-        name = plain[0]
-        for index, part in zip(place, plain[1:], strict=True):
-            name += f"{'.' if name else ''}{index}{part}"
-        yield unescape_name(name), place
+        yield put_indices(plain, place), place
 
 
-def unescape_name(name: str) -> str:
+def put_indices(parts: Sequence[str], place: Indices) -> str:
+    """Return the name with an index before each part but the first, and with its brackets: ``layer``, ``.w`` and 2."""
+    name, *rest = parts
+    for index, part in zip(place, rest, strict=False):
+        name += f"{'.' if name else ''}{index}{part}"
     for sign, code in reversed(_ESCAPED.items()):
         name = name.replace(code, sign)
     return name

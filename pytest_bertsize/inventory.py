@@ -15,8 +15,7 @@ from pytest_bertsize.wording import did_you_mean, exact
 TOTAL = "total"
 TRAINABLE = "trainable"
 
-CANONICAL = ("embeddings", "encoder", "decoder", "pooler", "head", "adapters")
-"""The components that all families share, in the order of a forward pass."""
+CANONICAL = ("embeddings", "encoder", "decoder", "pooler", "head", "adapters")  # in the order of a forward pass
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
@@ -51,8 +50,7 @@ def common(components: Iterable[str], otherwise: str) -> str:
     return max(shared, key=len, default=otherwise)
 
 
-Modules = Mapping[tuple[str, ...], Collection[str]]
-"""The components inside each module. The key is the module's path, split at its dots, with ``*`` for any layer."""
+Modules = Mapping[tuple[str, ...], Collection[str]]  # the components in each module, by its parts, "*" for any layer
 
 
 def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
@@ -142,8 +140,13 @@ class Inventory:
 
     @cached_property
     def folded(self) -> list[Fold]:
-        """The tensors, with identical layers folded into one row."""
-        return fold(self.tensors)
+        """The tensors with identical layers in one row: twelve ``encoder.layer.N.dense.weight`` become one ``×12``."""
+        groups: dict[Fold, list[Tensor]] = {}
+        for each in self.tensors:
+            tied_to = each.tied_to and pattern(each.tied_to)
+            row = Fold(pattern(each.name), each.component, each.shape, 0, 0, tied_to, each.trainable)
+            groups.setdefault(row, []).append(each)
+        return [row._replace(times=len(same), owned=sum(each.owned for each in same)) for row, same in groups.items()]
 
     def layers(self, component: str) -> int:
         """Return the number of layers, such as 12, if each has every tensor of the component once; else return 1."""
@@ -157,8 +160,7 @@ class Inventory:
 class Loading(NamedTuple):
     """A file's tensors as transformers loads them into the model."""
 
-    rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
-    """Each tensor's name in the file, name in the model (``None`` if the class ignores it), and shape in the model."""
+    rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]  # name in the file, in the model (None: ignored), shape
     unsaved: frozenset[str] = frozenset()  # names that save_pretrained leaves out: the class makes them again
 
 
@@ -193,16 +195,6 @@ class Fold(NamedTuple):
     owned: int  # parameters of all these tensors together
     tied_to: str | None
     trainable: bool = True
-
-
-def fold(tensors: Iterable[Tensor]) -> list[Fold]:
-    """Fold identical layers: twelve ``encoder.layer.N.output.dense.weight`` of one shape become one row ``×12``."""
-    groups: dict[Fold, list[Tensor]] = {}
-    for each in tensors:
-        tied_to = each.tied_to and pattern(each.tied_to)
-        row = Fold(pattern(each.name), each.component, each.shape, 0, 0, tied_to, each.trainable)
-        groups.setdefault(row, []).append(each)
-    return [row._replace(times=len(group), owned=sum(each.owned for each in group)) for row, group in groups.items()]
 
 
 def pattern(name: str) -> str:

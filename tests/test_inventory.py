@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize import closed_form
-from pytest_bertsize.inventory import Fold, Inventory, Tensor, common, fold, levels, parents_first, roll_up
+from pytest_bertsize.inventory import Fold, Inventory, Tensor, common, levels, parents_first, roll_up
 
 WORD = st.sampled_from(["a", "b", "head", "encoder", "embeddings"])
 PART = st.sampled_from(["layer", "layer.0", "layer.1", "layer.12", "dense", "weight", "bias"])
@@ -79,7 +79,7 @@ def test_a_component_that_nothing_has_is_no_zero() -> None:
 def test_own_counts_uppermost_components_and_folded_rows_sum_to_the_total(inventory: Inventory) -> None:
     assert sum(inventory.own.values()) == inventory.unique == inventory["total"]
     assert sum(count for name, count in inventory.components.items() if "." not in name) == inventory.unique
-    rows = fold(inventory.tensors)
+    rows = inventory.folded
     assert sum(row.owned for row in rows) == inventory.unique
     assert sum(row.times for row in rows) == len(inventory.tensors)
 
@@ -114,19 +114,23 @@ def test_a_component_stands_behind_its_parent_and_among_its_kin(own: dict[str, i
 
 
 def test_identical_layers_fold_into_one_row_and_a_frozen_one_has_a_row_of_its_own() -> None:
-    assert fold(layered(12)) == [
+    assert Inventory(layered(12)).folded == [
         Fold("encoder.layer.*.norm.weight", "encoder.norm", (768,), 12, 9_216, None),  # 12 × 768
         Fold("encoder.layer.*.norm.bias", "encoder.norm", (768,), 12, 9_216, None),
     ]
     frozen = Tensor("encoder.layer.2.norm.weight", (768,), "encoder.norm", trainable=False)
-    assert [(row.times, row.trainable) for row in fold((*layered(2), frozen))] == [(2, True), (2, True), (1, False)]
+    assert [(row.times, row.trainable) for row in Inventory((*layered(2), frozen)).folded] == [
+        (2, True),
+        (2, True),
+        (1, False),
+    ]
 
 
 def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None:
     name = "coder.layer.{}.weight".format
     copies = [Tensor(f"de{name(at)}", (5,), "decoder", tied_to=f"en{name(at)}") for at in range(3)]
     free = Tensor(f"de{name(3)}", (5,), "decoder")
-    assert fold([*copies, free]) == [
+    assert Inventory((*copies, free)).folded == [
         Fold("decoder.layer.*.weight", "decoder", (5,), 3, 0, "encoder.layer.*.weight"),
         Fold("decoder.layer.*.weight", "decoder", (5,), 1, 5, None),
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -27,19 +27,11 @@ if TYPE_CHECKING:
 _NOTHING = ProjectAtCommit({}, Apart({}, {}, {}, {}), "")
 
 
-class Mistaken(NamedTuple):
-    """A table of the base that cannot be read."""
-
-    problem: str
-    reason: str  # the reason in the base's table of the model
-
-
 class Left(NamedTuple):
     """A model that the base declares, and that today's table does not."""
 
     name: str
-    former: ModelAtCommit | None
-    """The model at the base; ``None`` if its table there cannot be read."""
+    former: ModelAtCommit | None  # the model at the base; None if its table there cannot be read
     problem: str  # the reason why the base's table of the model cannot be read; "" if it can be
     reason: str  # the reason that this change gives for removing the model; "" if it gives none
 
@@ -61,21 +53,15 @@ class Baseline(Struct, frozen=True):
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()  # models of today that the base declares, but that cannot be counted there
 
-    @property
-    def is_strict(self) -> bool:
-        """True if the base's table makes a difference from the lock an error."""
-        lock = self.project.declared.values.get("lock")
-        return lock is not None and lock.strict
-
     def find_former(self, name: str) -> ModelAtCommit | None:
         """Return the model that is called ``name`` today; ``None`` if it is new."""
         return self.project.models.get(self.became.get(name, ""))
 
-    def find_mistake(self, model: Model) -> Mistaken | None:
-        """Return why the base's table of a model cannot be read; ``None`` if it can be read or does not exist."""
+    def find_mistake(self, model: Model) -> tuple[str, str] | None:
+        """Return why the base's table of a model cannot be read, and its ``reason``; ``None`` if it can or is not."""
         for name in (model.name, model.table_key[-1]):
             if problem := self.project.declared.wrong.get(name):
-                return Mistaken(problem, self.project.read_text("models", name, "reason"))
+                return problem, self.project.read_text("models", name, "reason")
         return None
 
 
@@ -87,7 +73,9 @@ def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Basel
         with CommitFiles(today.root, found.commit) as files:
             files.follow_rename(today.file)
             then = ProjectReader(files, today, registry, found.revision).read_project()
-            became = _match_today(today, then, files)
+            now = Side(today.models, lambda path: os.path.isfile(today.root / path), partial(_read_config, today))  # noqa: PTH113
+            renames = partial(find_renames, today.root, files.commit)
+            became = match_models(now, then.to_side(files.may_have), renames)
     except Unreadable as unread:
         return replace(found, commit=None, problem=f"{unread}; {unread.fix}")
     found = replace(found, project=then, became=became)
@@ -97,19 +85,6 @@ def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Basel
         if not (former.derivation or former.locked) if former else found.find_mistake(model):
             not_compared.append(model.name)
     return replace(found, left=(*_find_left(found, today),), not_compared=(*not_compared,))
-
-
-def _match_today(today: Settings, then: ProjectAtCommit, files: CommitFiles) -> dict[str, str]:
-    """Return the name that each model of today had at the base."""
-    now = Side(today.models, partial(_is_there, today.root), partial(_read_config, today))
-    return match_models(now, then.to_side(files.may_have), partial(find_renames, today.root, files.commit))
-
-
-def _is_there(root: Path, path: str) -> bool:
-    try:
-        return (root / path).is_file()
-    except (OSError, ValueError):  # a name that is too long, a NUL byte
-        return False
 
 
 def _read_config(today: Settings, model: Model) -> ModelConfig | None:

@@ -7,6 +7,7 @@ object on the way, so a missing path is looked for among the entries of its fold
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +18,7 @@ from pytest_bertsize.base.git import find_renames, find_repository, make_command
 from pytest_bertsize.wording import printable
 
 LARGEST = 1024 * 1024  # the most bytes that a table or a config may have
-_LEADS_NOWHERE = {b"symlink", b"dangling", b"loop", b"notdir"}
-"""Git's first words of an answer about a path that leads out of the repository, or to nothing."""
+_LEADS_NOWHERE = {b"symlink", b"dangling", b"loop", b"notdir"}  # first words of git on a path that leads to no file
 _FOLDER, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"  # git's modes in a tree; every other mode is a file's
 
 
@@ -163,10 +163,5 @@ class CommitFiles:
 
 def _read_modes(tree: bytes, length: int) -> dict[str, bytes]:
     """Return the mode of each entry of a tree, by its name; the name of an object follows in ``length`` bytes."""
-    found, at = {}, 0
-    while at < len(tree):
-        blank = tree.index(b" ", at)
-        zero = tree.index(b"\0", blank)
-        found[os.fsdecode(tree[blank + 1 : zero])] = tree[at:blank]
-        at = zero + 1 + length
-    return found
+    entries = re.findall(rb"([0-9]+) ([^\0]+)\0(?s:.{%d})" % length, tree)
+    return {os.fsdecode(name): mode for mode, name in entries}

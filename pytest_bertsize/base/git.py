@@ -46,8 +46,8 @@ _SAFE_ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# a revision that means one commit, whatever tags and branches the repository has
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
-"""The pattern of a revision that means one commit, whatever tags and branches the repository has."""
 _STEPS = ("~", "^", "@{", ":", "..")  # signs in a revision that is more than a name; git can fetch only a name
 Answer = subprocess.CompletedProcess[bytes]
 

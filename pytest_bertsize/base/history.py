@@ -7,9 +7,8 @@ to the growth of the model.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from posixpath import normpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -17,7 +16,7 @@ from msgspec import Struct
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import ask_git, find_renames, list_lines, resolve_commit
-from pytest_bertsize.base.project_at_commit import ProjectReader, Side, match_models
+from pytest_bertsize.base.project_at_commit import ProjectReader, Side, describe_move, match_models
 from pytest_bertsize.closed_forms.attribution import attribute
 from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.inventory import Inventory
@@ -52,15 +51,6 @@ class Commit(NamedTuple):
         return ", ".join(self.tags) or self.name[:SHORT]
 
 
-class Span(NamedTuple):
-    """A line of commits by their full names, each the first parent of the next."""
-
-    asked: str  # the range as the user wrote it: v1..HEAD; "" for all commits
-    end: str  # the last commit
-    start: str | None  # the commit before the range; None if the first commit has no parent
-    first: str  # the first commit; the end if the range is empty
-
-
 class Row(NamedTuple):
     """A model in one commit, and the change that the commit made."""
 
@@ -93,9 +83,12 @@ class ModelHistory(Struct):
 
 
 class History(NamedTuple):
-    """The models of a project in the commits of a range."""
+    """The models of a project in a range of commits, each the first parent of the next, by their full names."""
 
-    span: Span
+    asked: str  # the range as the user wrote it: v1..HEAD; "" for all commits
+    start: str | None  # the commit before the range; None if the first commit has no parent
+    first: str  # the first commit; the end if the range is empty
+    end: str  # the last commit
     models: Sequence[ModelHistory]  # in the order of their declarations
     commits_read: int  # the number of commits that were read, including the one before the range
     is_cut: bool  # True if the clone is shallow, and lacks the commits before the range
@@ -114,7 +107,7 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
     ends = (end, *([f"^{resolve_commit(root, low)}"] if low else []))
     steps = _list_commits(root, "--first-parent", *ends)
     start = next(iter(steps[0].parents), None) if steps else end
-    span = Span(asked, end, start, steps[0].name if steps else end)
+    first = steps[0].name if steps else end
     shallow = ask_git(root, "rev-parse", "--is-shallow-repository") if start is None else None
     is_cut = shallow is not None and shallow.stdout.strip() == b"true"
     if by_tag:
@@ -123,7 +116,7 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
         steps = [each._replace(tags=tags.get(each.name, ())) for each in every if each.name in {*tags, end}]
     if start:
         steps = [*_list_commits(root, "--no-walk", start), *steps]
-    beginning = {start, *([span.first] if is_cut else []), *(each.name for each in steps[:1] if by_tag)}
+    beginning = {start, *([first] if is_cut else []), *(each.name for each in steps[:1] if by_tag)}
     try:
         with CommitFiles(root, end) as files:
             reader = ProjectReader(files, today, registry)
@@ -137,7 +130,7 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
                 follower.take_step(commit, project, is_start=commit.name in beginning)
     except (OSError, ValueError, Unreadable):
         raise NoRevision("this clone lacks commits, or is damaged; clone without --filter, or run git fsck") from None
-    return History(span, follower.models, len(steps), is_cut)
+    return History(asked, start, first, end, follower.models, len(steps), is_cut)
 
 
 def _list_commits(folder: Path, *which: str) -> list[Commit]:
@@ -175,12 +168,13 @@ class _Follower:
             return
         became = self._match_models(commit, project, {each.name: each.then for each in alive if each.then})
         self._last = commit.name
-        new = "at the start of these commits" if is_start else "new"
-        new = new if is_start or commit.parents else "new, in the repository's first commit"
+        new = "new" if commit.parents else "new, in the repository's first commit"
+        new = "at the start of these commits" if is_start else new
         stay = set()
         for name, then in project.models.items():
             model = next((each for each in alive if each.name == became.get(name)), None)
-            said = tuple(_describe_move(model.then, then)) if model and model.then else ()
+            former = model and model.then
+            said = tuple(describe_move(former.model, then.model, "the commit before")) if former else ()
             if model is None:
                 model, said = self._begin_history(name, new)
             stay.add(id(model))
@@ -243,14 +237,6 @@ class _Follower:
         row = _compare_counts(before[1], now, Row(commit, now.total, now.by, since=since, said=said))
         if self._has_all_rows or was or row.said or row.moved or row.change:
             model.rows.append(row)
-
-
-def _describe_move(before: ModelAtCommit, now: ModelAtCommit) -> Iterator[str]:
-    was, became = before.model, now.model
-    if was.name != became.name:
-        yield f"renamed: it was called {was.name}"
-    if normpath(was.config) != normpath(became.config):
-        yield printable(f"its config is {became.config or 'none'}, and was {was.config or 'none'}")
 
 
 def _compare_counts(before: ModelAtCommit, now: ModelAtCommit, row: Row) -> Row:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from math import prod
@@ -27,8 +27,8 @@ from pytest_bertsize.folding import (
     STAR,
     escape_name,
     group_indices,
+    put_indices,
     split_indices,
-    unescape_name,
     unfold_name,
     write_folded,
 )
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LARGEST_FILE = 8 * 1024 * 1024  # the most bytes of a lock; the lock of a thousand models has 3 MB
-MOST_AXES = 64  # the most axes of a tensor, which is torch's own limit
 MOST_TENSORS = 500_000  # the most tensors of all models of a lock together
 MOST_NAMED = 6  # the most differences that one message names; a report file has all of them
 ANEW = 'bertsize accept --reason "…"'
@@ -254,23 +253,15 @@ def _read_row(row: str, value: object) -> Iterator[Tensor]:
     for name, place in names:
         if "" in name.split(".") or name != printable(name):
             raise ValueError(f"{shown(row)} is not a name that a tensor can have")
-        tied_to = None if owner is None else _put_layer(owner, place)
+        tied_to = None if owner is None else put_indices(owner.split(STAR), place)  # in the same layer
         yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)
 
 
 def _is_shape(value: object) -> bool:
     """Return whether a value is the shape of a tensor with at most :data:`LARGEST` parameters."""
-    if not isinstance(value, list) or len(value) > MOST_AXES:
+    if not isinstance(value, list):
         return False
     return all(type(size) is int and 0 <= size <= LARGEST for size in value) and prod(value) <= LARGEST
-
-
-def _put_layer(owner: str, place: Sequence[int]) -> str:
-    """Replace the stars in a tensor's name with numbers: ``layer[*].w`` in the third layer is ``layer.2.w``."""
-    name, *rest = owner.split(STAR)
-    for index, part in zip(place, rest, strict=False):
-        name += f"{'.' if name else ''}{index}{part}"
-    return unescape_name(name)
 
 
 # writing

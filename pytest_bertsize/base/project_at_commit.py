@@ -7,7 +7,7 @@ The end of this module matches the models of a commit with those of a later one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import PurePosixPath
 from posixpath import join, normpath
@@ -50,12 +50,10 @@ class ModelAtCommit(Struct, frozen=True):
 
     model: Model
     config: ModelConfig | None = None
-    derivation: Derivation | None = None
-    """The derivation by today's closed form; ``None`` if no form can count the model, for the reason in ``problem``."""
+    derivation: Derivation | None = None  # by today's closed form; None if none counts the model, for the problem
     problem: str = ""
     unread: Unreadable | None = None  # the error if git does not hand out the model's files, which the commit may have
-    has_no_form: bool = False
-    """True if no closed form applies, so that the lock may count the model; false for an unreadable config."""
+    has_no_form: bool = False  # True if no closed form applies, so that the lock may count; not for a bad config
     locked: Locked | None = None  # the model's block in the commit's lock, unless it contradicts the table
     why_not_locked: str = ""
 
@@ -345,6 +343,14 @@ def match_models(now: Side, before: Side, find_renames: Callable[[Iterable[str]]
         match(lambda side, model: (renames.get(side.find_file(model)[0]), side.find_file(model)[1]), Side.find_file)
     match(lambda _, model: model.table_key)  # models of one table that declares several
     return became
+
+
+def describe_move(before: Model, after: Model, revision: str) -> Iterator[str]:
+    """Name what a model and its config were called at a revision, if they have other names now."""
+    if before.name != after.name:
+        yield f"renamed: the table at {revision} calls it {before.name}"
+    if normpath(before.config) != normpath(after.config):
+        yield printable(f"its config was {before.config or 'none'} at {revision}, and is {after.config or 'none'} now")
 
 
 def _join_parts(*parts: object) -> str:

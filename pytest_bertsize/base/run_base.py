@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 LARGEST_EVENT = 32 * 1024 * 1024  # the most bytes of an event that are read; GitHub sends none of more than 25 MB
 NONE = "none"  # the value of --bert-budget-base that compares with nothing, not even in a pull request
+NOT_IN_EVENT = "refs/merge_group.base_sha"  # no commit has this name, which a message shows if the event has none
+# GitLab's variables for the target branch's head (only in a pipeline of merged results) and for the merge base
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""GitLab's variables for the target branch's head (only in a pipeline of merged results) and for the merge base."""
 
 
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
@@ -66,11 +67,6 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
     if asked is not None:
         return None if asked == NONE else _resolve_name(folder, asked)
     unread: Baseline | None = None
-    if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _read_queue(environment):
-        from pytest_bertsize.base.baseline import Baseline
-
-        said = "the event's file (GITHUB_EVENT_PATH) does not have it; name the base with the option, or none"
-        unread = Baseline("merge_group.base_sha", None, said, is_asked_for=False)
     for name in _list_request_names(folder, environment):
         reference = f"refs/remotes/{name}" if name.startswith("origin/") else None
         found = replace(_resolve_name(folder, name, reference), is_asked_for=False)
@@ -100,8 +96,8 @@ def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterato
     instead, whose parents belong to the request.
     """
     yield from filter(None, map(environment.get, OF_GITLAB))
-    if queued := _read_queue(environment):
-        yield queued
+    if environment.get("GITHUB_EVENT_NAME") == "merge_group":
+        yield _read_queue(environment)
     if branch := environment.get("GITHUB_BASE_REF"):
         yield f"origin/{branch}"
         if environment.get("GITHUB_REF", "").endswith("/merge"):
@@ -113,23 +109,18 @@ def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterato
 
 def _read_queue(environment: Mapping[str, str]) -> str:
     """Return the commit into which GitHub's merge queue merges, from the event's file, because no variable has it."""
-    if environment.get("GITHUB_EVENT_NAME") != "merge_group":
-        return ""
     try:
         with open_regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
             said = json.loads(stream.read(LARGEST_EVENT))["merge_group"]["base_sha"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return ""
-    return said if isinstance(said, str) and re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", said) else ""
+        return NOT_IN_EVENT
+    is_commit = isinstance(said, str) and re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", said)
+    return said if is_commit else NOT_IN_EVENT
 
 
-def replace_interpreter(today: Settings, asked: str | None, option: str) -> Settings:
+def replace_interpreter(today: Settings, asked: str | None) -> Settings:
     """Return the settings with the interpreter that an option names, in place of the table's."""
-    if asked is None:
-        return today
-    if not asked:
-        raise SettingsError(f'{option}="" names no interpreter; write the path of one, as in {option}=.venv/bin/python')
-    return replace(today, interpreter=in_folder(Path.cwd(), asked))
+    return today if asked is None else replace(today, interpreter=in_folder(Path.cwd(), asked))
 
 
 def check_interpreter(
@@ -154,4 +145,4 @@ def check_interpreter(
         if builds and today.interpreter:
             today.interpreter.check()
     except NoInterpreter as error:
-        raise SettingsError(f"{option if asked else place}: {error}") from None
+        raise SettingsError(f"{place if asked is None else option}: {error}") from None

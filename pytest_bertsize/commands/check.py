@@ -87,7 +87,7 @@ def read_declared(
     command: str, root: Path, names: Sequence[str], helper: Helper | None, *, base: str | None, python: str | None
 ) -> Declared:
     """Read the table and the base for a ``command`` such as ``bertsize check``; raise SettingsError for a mistake."""
-    settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
+    settings = replace_interpreter(load(root / "pyproject.toml"), python)
     for name in names:
         find_declared(name, settings, command, f"{command} NAME")
     about = asked_about(settings)

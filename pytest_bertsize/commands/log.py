@@ -85,12 +85,12 @@ def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
     """Return the notes that concern all rows."""
     rows = [row for model in models for row in model.rows]
     found = [*dict.fromkeys(row.method for row in rows if row.method)]
-    if history.span.start == history.span.end:
-        found.append(f"{printable(history.span.asked)} contains no commit")
+    if history.start == history.end:
+        found.append(f"{printable(history.asked)} contains no commit")
     elif quiet := history.commits_read - len({row.commit.name for row in rows}):
         found.append(f"{plural(quiet, 'other commit')} without a change of these counts")
     if history.is_cut:
-        found.append(f"this clone is shallow: it lacks commits before {history.span.first[:SHORT]}; {UNSHALLOW}")
+        found.append(f"this clone is shallow: it lacks commits before {history.first[:SHORT]}; {UNSHALLOW}")
     return found
 
 
@@ -142,11 +142,10 @@ def _write_json(history: History, models: Sequence[ModelHistory], notes: list[st
         said = {"method": row.method, "said": _list_sentences(row)}
         return {"commit": row.commit.name, **commit, **counted, "keys": keys, **said}
 
-    span = history.span
     listed = [
         {"name": each.name, "names": [*each.names], "declared": not each.is_left, "rows": [*map(report, each.rows)]}
         for each in models
     ]
-    asked = {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut}
+    asked = {"asked": history.asked, "after": history.start, "to": history.end, "shallow": history.is_cut}
     read = {"range": asked, "commits_read": history.commits_read}
     return write_json({**read, "models": listed, "notes": notes, "versions": versions})

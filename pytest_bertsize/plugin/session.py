@@ -52,7 +52,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
             reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
         refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
-        settings = replace_interpreter(load(table_path(config)), python, option)
+        settings = replace_interpreter(load(table_path(config)), python)
         lock = read_lock_to_change(settings, verb) if verb else read_lock(settings)
         asked = asked_about(settings)
         registry = registry_of(settings, asked.release)
@@ -71,7 +71,11 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
         config.stash[LEDGER] = Ledger(config, helper.versions, reports, selection, rewriter)
-        plugins = [*filter(None, [rewriter]), config.stash[LEDGER], Controller([*gate.requests], helper)]
+        plugins = [
+            *filter(None, [rewriter]),
+            config.stash[LEDGER],
+            Controller([*gate.find_requests(gate.settings.names)], helper),
+        ]
         _ask_helper(helper, gate, config, builds=builds)
     for each in (*plugins, selection, Collector(gate), Attachments()):
         config.pluginmanager.register(each)
@@ -120,7 +124,7 @@ def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bo
             with contextlib.suppress(OSError):  # a folder that may not be written: nothing is remembered
                 config.cache.mkdir("bertsize")  # with its .gitignore
     if not config.getoption("collectonly"):
-        helper.ask([*gate.requests.values()])
+        helper.ask([*gate.find_requests(gate.settings.names).values()])
 
 
 def status_of_run(config: pytest.Config) -> int:

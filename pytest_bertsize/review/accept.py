@@ -77,9 +77,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
         limit = limits[finding.table_key]
         bound = limit.bound(finding.kind)
         if others:
-            command = review.subject.model.init_command
-            meant = f" (if it is intended, by {command} --write)" if command else ""
-            why = f"the model has another error ({others[0].kind}), which you must fix first{meant}"
+            why = f"the model has another error ({others[0].kind}), which you must fix first"
         elif limit.written_at(bound) in NAMED:
             why = f"{limit.written_at(bound)!r} is a limit of the service, not of the project"
         elif bound == "exact" and shared:
@@ -119,12 +117,10 @@ def _change_limit(model: str, limit: Limit, bound: str, count: int) -> Change:
 
 def check_reason(written: str | None, option: str) -> str:
     """Return the reason that ``option`` gives, or ``""`` if it is not used."""
-    if written is None:
-        return ""
-    if not visible(written) or written != printable(written):
+    if written is not None and (not visible(written) or written != printable(written)):
         must = "a reason must be visible text of one line: write, for example, 'ADR-12: wider'"
         raise SettingsError(f"{option}={shown(written)}: {must}")
-    return written
+    return written or ""
 
 
 def read_lock_to_change(settings: Settings, verb: Verb) -> Lock | None:

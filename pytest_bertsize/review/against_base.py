@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from posixpath import normpath
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pytest_bertsize.base.project_at_commit import describe_move
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.attribution import Attribution, Moved, attribute, came_and_went, difference
@@ -46,8 +46,7 @@ GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize 
 REASON = 'say why in the same change: reason = "…"'
 WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
 TOKENS = 128  # the tokens in a forward pass without a limit on FLOPs, or as many as the model has positions
-Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
-"""The message of a loosening, its component, and its key in the model's table."""
+Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]  # a loosening's message, component, and key in the table
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
 
 
@@ -145,10 +144,7 @@ def _list_notes(
 ) -> Iterator[str]:
     """Name what moved, why counts are not compared, and the changed keys that have no row."""
     subject, before, after = found.subject, former.model, found.subject.model
-    if before.name != after.name:
-        yield f"renamed: the table at {revision} calls it {before.name}"
-    if normpath(before.config) != normpath(after.config):
-        yield printable(f"its config was {before.config} at {revision}, and is {after.config} now")
+    yield from describe_move(before, after, revision)
     if is_by_lock:
         return
     if former.problem and not former.locked:
@@ -289,8 +285,9 @@ def _find_not_compared(model: Model, baseline: Baseline, former: ModelAtCommit |
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
-        message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
-        found = _excuse("not-compared", message, way_out, model, mistake.reason)._replace(table_key=())
+        problem, reason = mistake
+        message = f"its table at {baseline.revision} cannot be read: {problem}"
+        found = _excuse("not-compared", message, way_out, model, reason)._replace(table_key=())
         return [found._replace(severity=severity) if found.asks_why else found]
     if former and former.unread:
         message = f"at {baseline.revision} it cannot be counted: {former.problem}"
@@ -314,7 +311,9 @@ def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
         *_list_switched_off(before, after, baseline.revision),
         *_list_looser_limits(before, after, baseline.revision),
     ]
-    if (baseline.is_strict or before.lock) and not (after.lock or (lock and lock.strict)):
+    lock_then = baseline.project.declared.values.get("lock")
+    was_strict = before.lock or (lock_then and lock_then.strict)
+    if was_strict and not (after.lock or (lock and lock.strict)):
         declares = f"{baseline.revision} declares strict = true (a difference from the lock fails)"
         rows.append((f"{declares}, and this table does not", None, ()))
     for message, component, key in rows:
@@ -349,11 +348,10 @@ def _list_looser_limits(before: Model, after: Model, revision: str) -> Iterator[
         elif _is_looser(was, now):
             is_other = was.measure != now.measure
             then, today = (f"{each} ({each.measure})" if is_other else f"{each}" for each in (was, now))
-            more = ""
-            if not is_other and was.maximum is not None and (now.maximum or 0) > was.maximum:
-                more = f", {exact((now.maximum or 0) - was.maximum)} more"
+            more = 0 if is_other or was.maximum is None else (now.maximum or 0) - was.maximum
+            added = f", {exact(more)} more" if more > 0 else ""
             key = (now.table_key or ())[len(after.table_key) :]
-            yield f"the limit of {name} was {then} at {revision} and is {today} now{more}", name, key
+            yield f"the limit of {name} was {then} at {revision} and is {today} now{added}", name, key
 
 
 def _is_looser(before: Limit, after: Limit) -> bool:

@@ -111,7 +111,7 @@ def check_ties(built: Built) -> list[Finding]:
         fix = f"assign it in the constructor, {assigned} ({by_itself}); or remove {by}"
         found.append(Finding("untied", message, fix))
     if lost := built.lost_ties():
-        named = listed([name for name, _ in fold_names(lost)], MOST_NAMED)
+        named = listed(fold_names(lost), MOST_NAMED)
         message = f"{named}: the ties of the built model are not those that its class declares"
         fix = "report it: the class lacks a declared tie, or makes one that it does not declare"
         found.append(Finding("untied", message, fix))

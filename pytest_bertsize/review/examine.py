@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.settings import Settings
 
-_SETTINGS = ("transformer_task", "model_args", "model_kwargs")
-"""Settings of a module of sentence-transformers that change how it is built."""
+_SETTINGS = ("transformer_task", "model_args", "model_kwargs")  # of sentence-transformers, that change the build
+# keys that are sizes in every library; the numbers of positions and token types may be None
 _SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
-"""Keys that are sizes in every library; the numbers of positions and token types may be ``None``."""
 
 
 class Subject(Struct, frozen=True, dict=True):

@@ -133,11 +133,6 @@ class Gate:
             return ""
         return render_model(name, subject.to_locked(built))
 
-    @property
-    def requests(self) -> dict[str, Request]:
-        """The requests to build all declared models."""
-        return self.find_requests(self.settings.names)
-
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
         """Return the requests to build the models ``names``, and again with the former values of changed keys."""
         found: dict[str, Request] = {}

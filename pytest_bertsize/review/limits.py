@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 CLOSED_FORM_FIRST = "fix the difference from the closed form first: a limit cannot accept it"
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
-"""Words for each count of parameters from which bytes may be computed."""
 
 
 # quantities other than parameter counts

@@ -31,8 +31,7 @@ class PutBack(NamedTuple):
     result: Result
     problem: str = ""  # the reason why nothing is built with old values
     keys: tuple[tuple[str, str, str], ...] = ()  # each key, its old and its new value, as a report shows them
-    requests: tuple[Request, ...] = ()
-    """The build with all values old; if several keys changed, also a build for each with the new value of it alone."""
+    requests: tuple[Request, ...] = ()  # with all values old; of several keys, also with each new value alone
 
 
 def plan_rebuilds(subject: Subject, baseline: Baseline | None, result: Result | None) -> PutBack | None:
@@ -40,8 +39,7 @@ def plan_rebuilds(subject: Subject, baseline: Baseline | None, result: Result | 
 
     :param result: returns the result of a build when it is needed; ``None`` if nothing is built.
     """
-    former = baseline.find_former(subject.model.name) if baseline and result else None
-    request = subject.request
+    former, request = baseline.find_former(subject.model.name) if baseline else None, subject.request
     if not result or not former or not former.locked or not request:
         return None
     if former.derivation and (subject.derivation or subject.awaits_build):

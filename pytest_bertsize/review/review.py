@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
 
 
+# kinds of errors, the most urgent first; the others are less urgent
 _ORDER: list[Kind] = [*UNCHECKED, "read-otherwise", "off-closed-form", "over-budget", "under-budget", "over-growth"]
-"""Kinds of errors, the most urgent first; the others are less urgent."""
 
 
 class Review(Struct, frozen=True, dict=True):

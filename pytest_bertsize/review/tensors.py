@@ -47,9 +47,8 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
     formulas = form.formulas() if by_component else {}
     for component, differences in by_component.items():
         fix = LIBRARY if command is None else _describe_in_table(differences, command, is_first=not found)
-        found.append(
-            _describe_component(component, differences, form, actual, formulas.get(component))._replace(fix=fix)
-        )
+        finding = _describe_component(component, differences, form, actual, formulas.get(component))
+        found.append(finding._replace(fix=fix))
     return found
 
 
@@ -135,8 +134,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     if not against.changes:
         message = f"no tensor differs from {file}, but {against.why}"
     elif found.is_off_closed_form:  # a finding that has the command, if a command writes the table
-        by_hand = f"if that is intended, write its table first, then {ANEW}"
-        fix = "" if found.subject.model.init_command else by_hand
+        fix = "" if found.subject.model.init_command else fix
     line = line_in_toml(lock.text, ("models", found.name))
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
 

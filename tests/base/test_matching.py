@@ -39,9 +39,7 @@ def is_held_as(project: GitProject, now: str, before: str) -> None:
 
 def is_called(project: GitProject) -> dict[str, str]:
     """Return what main calls the models of today."""
-    baseline = project.baseline()
-    assert baseline
-    return dict(baseline.became)
+    return dict(baseline.became) if (baseline := project.baseline()) else {}
 
 
 SPELLINGS = ["models/enc", "models/enc/config.json", "./models//enc", "models/enc/config.json#", "models/x/../enc"]

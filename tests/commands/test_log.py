@@ -149,7 +149,10 @@ def test_a_table_by_another_name_and_a_file_that_moved_are_the_same_model(histor
     rows = history.rows("fits")
     assert rows == history.rows("encoder")
     assert [row["subject"] for row in rows] == ["begin", "moved", "a layer more"]
-    assert rows[1]["said"] == ["renamed: it was called fits", "its config is models, and was config.json"]
+    assert rows[1]["said"] == [
+        "renamed: the table at the commit before calls it fits",
+        "its config was config.json at the commit before, and is models now",
+    ]
     assert (rows[1]["change"], rows[2]["change"]) == (0, LAYER)
 
 

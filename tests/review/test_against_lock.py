@@ -81,7 +81,7 @@ class OwnProject:
 
         def result(name: str) -> Built | NotBuilt:
             self.built.append(name)
-            request = gate.requests[name]
+            request = gate.find_requests(gate.settings.names)[name]
             if self.refuses(request.config):
                 return NotBuilt(Why.RAISED, "ValueError: no")
             code = {**self.code, **(self.by_table if (request.factory, request.kwargs) != ("own:build", {}) else {})}

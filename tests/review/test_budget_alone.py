@@ -15,13 +15,11 @@ from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 from tests.support.git_projects import GitProject
 
+SIZES = {"vocab_size": 64, "hidden_size": 32, "attention_head_size": 16, "num_attention_heads": 2}
 REFORMER = {
     "architectures": ["ReformerModel"],
     "model_type": "reformer",
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "attention_head_size": 16,
-    "num_attention_heads": 2,
+    **SIZES,
     "feed_forward_size": 48,
     "attn_layers": ["local", "lsh"],
     "axial_pos_shape": [4, 8],

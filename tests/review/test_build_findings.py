@@ -116,19 +116,14 @@ def errors(folder: Path, asked: Release, imported: str) -> list[str]:
     return [finding.sentence for finding in found.findings if finding.severity == "error"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "imported", "said"),
-    [
-        *((Release(5, 23), newer, "") for newer in ("5.23.4", "5.24.0.dev0", "6.1.0")),
-        *[(Release(4, 57, 6), "5.23.0", "transformers 5.23.0 built the model, but the closed form describes 4.57.6")],
-        *[(Release(4, 57, 6), "5.0.1", "transformers 5.0.1 loses ties on the meta device")],
-    ],
-)
 def test_another_release_than_was_asked_about_is_an_error_unless_it_is_newer_than_the_newest_that_is_known(
-    tmp_path: Path, asked: Release, imported: str, said: str
+    tmp_path: Path,
 ) -> None:
-    found = errors(tmp_path, asked, imported)
-    assert [said in each for each in found] == ([True] if said else [])
+    for newer in ("5.23.4", "5.24.0.dev0", "6.1.0"):
+        assert errors(tmp_path, Release(5, 23), newer) == []
+    other, unsupported = (errors(tmp_path, Release(4, 57, 6), imported) for imported in ("5.23.0", "5.0.1"))
+    assert "transformers 5.23.0 built the model, but the closed form describes 4.57.6" in other[0]
+    assert "transformers 5.0.1 loses ties on the meta device" in unsupported[0]
 
 
 BESIDE = """config-invalid: pyproject.toml:2: both/adapter_config.json is an adapter, which from_pretrained adds to the model in \

@@ -18,7 +18,7 @@ def test_a_request_has_the_hash_of_its_closed_form_unless_a_lock_asks_for_tensor
 
     def hashes(lock: Lock | None) -> set[str]:
         gate = Gate(settings, Registry(), lambda _: NotBuilt(Why.RAISED, "nobody builds here"), lock=lock)
-        return {each.closed_form for each in gate.requests.values()}
+        return {each.closed_form for each in gate.find_requests(gate.settings.names).values()}
 
     assert len(hashes(None) - {""}) == len(settings.models)
     assert hashes(Lock("bertsize.lock")) == {""}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,8 +129,7 @@ def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pa
 def test_what_would_pass_is_written_as_its_author_writes(changed: Lay, limit: str, instead: str) -> None:
     (over,) = growth(changed(f"budget.growth = {limit}", num_hidden_layers=4).review())
     assert f"write {instead} with" in over.fix
-    numbers = rf" \([0-9,]+ of {TOTAL:,}\)" if "%" in limit else ""  # a share is said in numbers as well
-    assert re.search(f" over its limit of {limit.strip(chr(34))}{numbers}$", over.message)
+    assert over.message.endswith(f" of {TOTAL:,})") == ("%" in limit)  # a share is said in numbers as well
     assert changed(f"budget.growth = {instead}", num_hidden_layers=4).review().verdict == "passed"
 
 
@@ -324,12 +322,6 @@ def test_one_parameter_more_is_growth(changed: Lay, rows: int, verdict: str) -> 
     assert found.held is not None
     assert found.base is not None
     assert (found.held["total"] - found.base["total"], found.verdict) == (rows - 100, verdict)
-
-
-def test_a_part_that_grew_is_red_though_the_total_that_was_over_did_not_grow(changed: Lay) -> None:
-    budget = f"budget.total = 50_000\nbudget.encoder = 30_000\n{LETS_IT}"
-    found = changed(budget, intermediate_size=73, vocab_size=91).review()  # +291 and -490
-    assert [each.component for each in found.errors] == ["encoder"]
 
 
 def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(changed: Lay) -> None:
