@@ -131,7 +131,6 @@ class AllSizes(Struct, frozen=True):
     """The counts of one model for all sizes."""
 
     free: Mapping[str, Size]
-    """The sizes that may have any value, by symbol."""
     fixed: Mapping[str, str]
     """The keys of sizes that keep their value, each with the reason."""
     counts: Ways[Counts | str]
@@ -192,7 +191,6 @@ def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str
 def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ruled]:
     """Yield the rules that depend on a free size; the others were checked when the config was read."""
     values = {**dict.fromkeys(derivation.family.keys.own), **derivation.values.assumed}
-    known: list[tuple[tuple[str, ...], Ways[bool]]] = []  # parts of one model may share a rule
     for rule in derivation.rules:
 
         def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool:
@@ -204,6 +202,5 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
                 return False
 
         ways = follow_every_way(ask_rule, free)
-        if ways != End(value=True) and (rule.keys, ways) not in known:
-            known.append((rule.keys, ways))
+        if ways != End(value=True):
             yield Ruled(rule, ways)

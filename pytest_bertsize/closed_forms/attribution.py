@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MOST_SAID = 3
 """The most entries of a list in the table that one row of the attribution names."""
 NO_ENTRY = "nothing"
-"""The text in place of a list's entries if the list has none that the other side lacks."""
 TOGETHER = "together"
 """The key of the row for parameters that no single key explains, as when both the width and the depth grow."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"

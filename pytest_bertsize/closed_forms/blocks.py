@@ -19,6 +19,8 @@ Count: TypeAlias = Any
 
 STAR = "*"
 """The sign for the index of a layer in the name of a term."""
+RANK = "r"
+"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 
 
 class Copies(NamedTuple):
@@ -26,7 +28,6 @@ class Copies(NamedTuple):
 
     times: Count
     start: int = 0
-    """The index of the first copy."""
     keys: tuple[str, ...] = ()
     """The names of the copies if they are not called by index (``torch.nn.ModuleDict``)."""
     passes: Count | None = None
@@ -63,7 +64,6 @@ class Term(NamedTuple):
     tied_to: str | None = None
     """The full name of the tensor that owns the storage; a star stands for the index at the same place in ``name``."""
     copies: tuple[Copies, ...] = ()
-    """The copies for each star in the name."""
     kind: str = ""
     """The kind of the module that has the tensor, one of :data:`KINDS`; ``""`` for none of them."""
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import declare
-from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term, module
+from pytest_bertsize.closed_forms.blocks import RANK, STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size, Values
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
-RANK = "r"
-"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 NO_FAMILY = Family("", ConfigKeys(()), ())
 """The family of a class without a config."""
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
@@ -70,7 +68,6 @@ class Part(Struct, frozen=True):
     suffix: str
     """The end of the part's symbols in the whole model: ``_c``, or nothing."""
     path: str
-    """The path of the part's module in the whole model."""
     component: str
     """The component around the part's own components; if the part has none, all its tensors are in this one."""
     family: Family
@@ -114,8 +111,6 @@ class Several(Family, frozen=True, kw_only=True):
     """The family of one model of several parts, which reads the keys of its parts."""
 
     parts: tuple[Part, ...]
-    tied: tuple[tuple[str, str], ...] = ()
-    """Tied parts, each with the part that owns its tensors, as in the table."""
 
     def list_terms(self, dims: Dims) -> list[Term]:
         """Return the terms of all parts."""
@@ -137,13 +132,6 @@ class Several(Family, frozen=True, kw_only=True):
         own = [part.keys for part in parts]
         lists = ("sizes", "switches", "choices", "lists", "indices", "divisible", "equal", "rules")
         merged: dict[str, Any] = {name: tuple(each for keys in own for each in getattr(keys, name)) for name in lists}
-        keys_of = {part.name: {f"{part.place}{size.key}" for size in part.family.keys.sizes} for part in parts}
-        merged["equal"] += tuple(  # the sizes of tied parts
-            (key, twin)
-            for one, other in self.tied
-            for key in keys_of.get(one, ())
-            if (twin := f"{other}{key.removeprefix(one)}") in keys_of.get(other, ())
-        )
         return replace(self, parts=parts, keys=ConfigKeys(**merged, open=True))
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
@@ -222,7 +210,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     else:
         parts = find_all(partial(_find_backbone, model, config, name, registry, find) for name in config.parts)
     name = ", ".join(dict.fromkeys(part.family.name for part in parts if part.family.name not in MODULES)) or WHOLE
-    empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=(), tied=(*model.tied.items(),))
+    empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=())
     family = empty.with_parts(parts)
     return family, Architecture(
         model.factory or WHOLE,
@@ -280,11 +268,10 @@ def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Archi
 
 
 def own_class(
-    model: Model, family: Family, backbone: Architecture | None, written: Mapping[str, object]
+    model: Model, family: Family, backbone: Architecture, written: Mapping[str, object]
 ) -> tuple[Family, Architecture]:
     """Return the architecture of the factory's class, and the family with the config keys that it reads.
 
-    :param backbone: ``None`` if the class consists only of its ``extra``.
     :param written: the values of config and overrides.
     """
     asked = {
@@ -293,7 +280,6 @@ def own_class(
     family = _with_keys(family, asked, written)
     symbols = {size.key: size.symbol for size in family.keys.sizes}
     symbols.setdefault(NUM_LABELS, LABELS)
-    base = backbone or Architecture(model.factory or "", lambda _: [])
 
     def complete(dims: Dims, terms: Sequence[Term]) -> list[Term]:
         held = tie_modules(remove_modules(put_below(model.backbone, terms), model.without), model.tied)
@@ -302,7 +288,7 @@ def own_class(
             _refuse_doubled(held, beside)
         return [*held, *(term for _, terms in beside for term in terms)]
 
-    changed = base.changed(
+    changed = backbone.changed(
         complete,
         backbone=[model.backbone] if model.backbone else [],
         without=model.without,
@@ -311,7 +297,7 @@ def own_class(
     )
     sizes = " ".join(str(size) for each in model.extra for size in each.sizes)
     literals = frozenset(map(int, re.findall(r"(?<![\w.])\d+", sizes)))
-    return family, replace(changed, labels=base.labels or NUM_LABELS in asked, literals=literals)
+    return family, replace(changed, labels=backbone.labels or NUM_LABELS in asked, literals=literals)
 
 
 def _with_keys(family: Family, asked: Mapping[str, str], written: Mapping[str, object]) -> Family:

@@ -45,8 +45,8 @@ _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
 _ARGUMENT = re.compile(r"\w\((?P<name>\w+)")
 _IGNORED = re.compile(
-    r"(?P<key>\w+)(?: (?P<harmless>\[.*?\]))?(?: in (?P<only>\w+))?(?: costs (?P<cost>[^:]+))?(?:: (?P<because>.+?))?"
-    r"(?: -> (?P<fix>.+))?"
+    r"(?P<keys>\w+(?:, \w+)*)(?: (?P<harmless>\[.*?\]))?(?: in (?P<only>\w+))?(?: costs (?P<cost>[^:]+))?"
+    r"(?:: (?P<because>.+?))?(?: -> (?P<fix>.+))?"
 )
 _SIZE = re.compile(
     r"(?P<symbol>\w+)(?: (?!none\b)(?P<key>[^\W\d]\w*))? (?P<default>none|-?\d+)"
@@ -188,8 +188,7 @@ def inert_keys() -> Mapping[str, list[str]]:
 def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
     """Return the keys that a family reads from its config: those of ``like``, with the changes in the other arguments.
 
-    Sizes, switches, choices and ignored keys are added to those of ``like``, and replace those with the same name. Any
-    other argument replaces the value that ``like`` has.
+    Sizes, switches, choices and ignored keys replace those of the same name; any other argument replaces the old value.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: a size has its symbol,
         its key unless that is the standard one, and its default (``none`` if the library uses another size instead).
@@ -257,10 +256,11 @@ def _read_switch(text: str) -> Switch:
 
 
 def read_ignored(text: str) -> Mapping[str, Ignored]:
-    """Return the ignored keys of a text, in which a line names usual keys or describes one key::
+    """Return the ignored keys of a text, in which a line names usual keys or describes keys::
 
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
+        num_blocks, num_layers: block_sizes sets them
 
     A name in capitals stands for the lines of this name in
     :data:`~pytest_bertsize.closed_forms.parts.shared_keys.GROUPS`.
@@ -274,7 +274,7 @@ def read_ignored(text: str) -> Mapping[str, Ignored]:
             said: dict[str, Any] = {name: row[name] for name in ("because", "fix") if row[name]}
             said["harmless"] = tuple(json.loads(row["harmless"] or "[]"))
             said["only"] = tuple(filter(None, [row["only"]]))
-            found[row["key"]] = Ignored(cost=_read_cost(row["cost"]), **said)
+            found |= dict.fromkeys(row["keys"].split(", "), Ignored(cost=_read_cost(row["cost"]), **said))
         else:
             for key in line.split(", "):
                 found |= (

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.closed_forms.blocks import RANK
 from pytest_bertsize.closed_forms.expressions import BadExpression
-from pytest_bertsize.closed_forms.family import ClosedForm
+from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding, Option, Unusable
@@ -18,7 +19,7 @@ from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Term
-    from pytest_bertsize.closed_forms.family import Architecture, Family
+    from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
@@ -33,8 +34,6 @@ BYTES_OF_A_TENSOR = 3_600
 """Bytes that a tensor on the meta device takes with its name and its share of the modules (measured: 3.4 to 3.6 KB)."""
 BYTES_OF_A_LABEL = 190
 """Bytes that a label takes: transformers writes the name of a label into two dictionaries."""
-RANK = "r"
-"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CORRECT = (
     "correct the name; describe a class of your own by the keys factory, backbone and extra; contribute a closed form "
     '(closed_forms = ["sizes/forms.toml"]); '
@@ -52,7 +51,6 @@ class Derivation(NamedTuple):
     values: Values
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
-    """Notes on an adapter, and on tied backbones."""
     adapter: Adapter | None = None
     alone: ClosedForm | None = None
     """The model without its adapter; ``None`` if the model has no adapter."""
@@ -115,11 +113,10 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
         found = of_config(model, config, registry, closed_form_of)
         return own_class(model, *found, config.flat) if model.factory else found
     written = {**config.data, **model.overrides}
-    says_nothing = not (model.architecture or model.family or config.model_type or config.architectures)
-    if not says_nothing:
+    if model.architecture or model.family or config.model_type or config.architectures:
         return own_class(model, *closed_form_of(model, config, registry), written)
     if model.extra and not model.backbone:
-        return own_class(model, NO_FAMILY, None, written)
+        return own_class(model, NO_FAMILY, Architecture(model.factory or "", lambda _: []), written)
     message = f"neither the table nor a config names a model class for {model.factory}"
     by_hand = 'write architecture = "BertModel" and extra = […]'
     finds = f"{model.init_command} --write writes its table; or" if model.init_command else f"{by_hand},"

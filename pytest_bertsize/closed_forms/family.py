@@ -28,7 +28,6 @@ class Architecture(Struct, frozen=True):
 
     name: str
     terms: Callable[[Dims], Sequence[Term]]
-    """A function that returns the terms of the class, with integers or symbols as sizes."""
     labels: bool = False
     """True if a count of the class depends on C, the number of labels."""
     options: Mapping[str, bool] = {}
@@ -36,7 +35,6 @@ class Architecture(Struct, frozen=True):
     defined_in: str = "transformers"
     """The module that has the class, which may be the project's own."""
     rules: tuple[Rule, ...] = ()
-    """Rules of this class on the config's values, besides those of its family."""
     added: Mapping[str, Sequence[str]] = {}
     """The additions of a project's table to the class, as text, by the key of the table that adds them."""
     since: tuple[int, ...] = ()
@@ -62,13 +60,11 @@ class Family(Struct, frozen=True):
     release: Release = NEWEST
     """The release of transformers to which :attr:`keys` belong."""
     since: tuple[int, ...] = ()
-    """The first release with the family; empty if all known ones have it."""
     classes: str = ""
     """The text of :attr:`architectures`, for reuse by a similar family."""
     trees: Mapping[str, str] = {}
     """The texts of trees, and of parts of trees, by name."""
     arguments: frozenset[str] = frozenset()
-    """The arguments that a class may give a tree."""
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
     """Further rules by the name of a tree, for the classes with this tree."""
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None

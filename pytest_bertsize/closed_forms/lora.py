@@ -39,7 +39,6 @@ BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("q
 HEADS = ("head.classifier", "head.qa_outputs")
 """Components that no checkpoint of pretraining has."""
 MOST_SHOWN = 12
-"""The most names of modules in one message."""
 
 
 def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]:
@@ -67,7 +66,6 @@ class _Placement:
         self.modules: dict[str, Module] = {}
         """All modules by their paths, each after the module around it."""
         self.lists: set[str] = set()
-        """The paths of modules that are lists of modules."""
         others: set[str] = set()
         for name, term in name_tensors(terms):
             parts, pattern = name.split("."), term.name.split(".")
@@ -264,25 +262,21 @@ def list_notes(adapter: Adapter, terms: Sequence[Term]) -> Iterator[Finding]:
 
 
 def _warn(kind: Kind, message: str, fix: str, key: str, **more: Any) -> Finding:
-    at: dict[str, Any] = {"severity": "warning", "component": "adapters", "table_key": ("adapter", key), **more}
-    return Finding(kind, message, fix, **at)
+    return Finding(kind, message, fix, "warning", **{"component": "adapters", "table_key": ("adapter", key), **more})
 
 
 def _note_copies(places: _Placement) -> Iterator[Finding]:
-    """Yield a finding for each module to save; equal layers have one."""
+    """Yield a warning for each module to save whose copy loses a tie; equal layers have one."""
     owners, after = find_owners(places.terms), places.change_terms(places.adapter.r)
     first = {places.modules[path].pattern: path for path in reversed(places.saved)}
-    for pattern, path in reversed(first.items()):
+    for pattern, path in first.items():
         inside, short = f"{path}.", printable(path)
         shared = {owner for name, owner in owners.items() if name.startswith(inside)}
         outside = (name for name, owner in owners.items() if owner in shared and not name.startswith(inside))
-        copies = f"{PREFIX}.{pattern}.{COPY}."
-        count = int(sum(term.total for term in after if term.name.startswith(copies)))
-        what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
-        more: dict[str, Any] = {"component": SAVED, "actual": count}
         if other := next(outside, ""):
+            copies = f"{PREFIX}.{pattern}.{COPY}."
+            count = int(sum(term.total for term in after if term.name.startswith(copies)))
+            what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
             message = f"{what}, and the copy is not tied to {printable(other)}, as the original is"
             fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
-            yield _warn("dead-weight", message, fix, "modules_to_save", **more)
-        else:
-            yield _warn("dead-weight", what, "", "modules_to_save", severity="note", **more)
+            yield _warn("dead-weight", message, fix, "modules_to_save", component=SAVED, actual=count)

@@ -45,20 +45,17 @@ HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
 """Keys of the width of a head, in families where it does not follow from the model's width."""
 OF_ADAPTER = ("r", "target_modules")
-"""Keys of an adapter that a search varies."""
 
 Sizes: TypeAlias = Mapping[str, int]
 Exceed: TypeAlias = Callable[["ClosedForm"], Iterable[int]]
 """A function that returns by how much a closed form exceeds each limit; a negative number if it does not."""
 Tried: TypeAlias = tuple[Mapping[str, Any], str, "ClosedForm | None"]
-"""The changes of a shape, the same as text, and its closed form."""
 
 
 class Wish(NamedTuple):
     """The wishes for a search."""
 
     keep: frozenset[str] = frozenset()
-    """Keys that do not change."""
     multiple: int = MULTIPLE
     """The number that widths and vocabularies are multiples of."""
     head: int | None = None
@@ -83,11 +80,9 @@ class Found(NamedTuple):
     """The result of a search."""
 
     shapes: tuple[Shape, ...]
-    """The shapes, the nearest to the present one first."""
     varied: tuple[str, ...]
     """The keys for which other values were tried."""
     seq_len: int
-    """The number of tokens in the forward pass whose FLOPs are counted."""
 
 
 def find_shapes(
@@ -113,11 +108,11 @@ def find_shapes(
     of_flops = [limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)]
     wish = wish._replace(seq_len=next(iter(of_flops), wish.seq_len))
     if of_flops and flops.count_flops(form, wish.seq_len) is None:
-        adapted = " with its adapter" if "adapter" in form.architecture.added else ""
-        message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
-        raise Unusable(
-            Finding("unknown-closed-form", message, "leave out the limit on FLOPs, as in --total 110M alone")
+        message, fix = (
+            f"there is no closed form for the FLOPs of {form.architecture.name}",
+            "leave out the limit on FLOPs",
         )
+        raise Unusable(Finding("unknown-closed-form", message, fix))
 
     def exceed(form: ClosedForm) -> Iterator[int]:
         return (measure(limit, form) - limit.maximum for limit in limits if limit.maximum is not None)
@@ -333,8 +328,7 @@ def _list_adapters(derivation: Derivation, own: Sequence[str], keep: frozenset[s
         form = adapt(r, targets)
         return form is not None and all(each <= 0 for each in exceed(form))
 
-    step = 2 if today.start == "orthogonal" else 1  # PEFT refuses an odd rank
-    ranks = range(0) if "r" in keep else range(step, FURTHEST * today.r + 1, step)
+    ranks = range(0) if "r" in keep else range(1, FURTHEST * today.r + 1)
     choices: list[tuple[str, ...] | str] = [today.target_modules]
     if isinstance(today.target_modules, tuple) and len(today.target_modules) > 1 and "target_modules" not in keep:
         choices += combinations(today.target_modules, len(today.target_modules) - 1)

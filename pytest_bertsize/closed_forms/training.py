@@ -26,7 +26,6 @@ class TrainingStates(Struct, frozen=True):
     """The bytes that a model takes in training."""
 
     parameters: int
-    """Bytes of trainable and frozen parameters, tied ones counted once."""
     gradients: int
     moments: int
     tensors: int

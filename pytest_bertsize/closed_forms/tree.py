@@ -12,22 +12,12 @@
       crossattention                            @encoder.cross_attention   when add_cross_attention
     …
 
-A line is
+A line encloses the lines that are indented below it, and KIND is one of :data:`KINDS`:
 
     NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [frozen]
 
-A line encloses the lines that are indented below it. ``encoder.layer × L`` has L copies, ``layers × 1..L`` all but
-the first, ``norm_* × L`` has L copies that are not in a list: ``norm_0``, …. KIND is one of :data:`KINDS`, left out
-for a module that only contains others. ``-`` in place of a name makes a group of lines that share a component or a
-condition. A module counts for its own component, else for that of the nearest line that encloses it and has one.
-``W := H // A * A`` names a size for all lines.
-
-``tied weight=shared.weight if tie_word_embeddings`` ties the weight to another module's tensor; ``~`` in the tensor's
-name is the attribute under which a class keeps the tree. ``passes`` is the number of passes through all copies in one
-forward pass; ``frozen`` parameters do not train.
-
-``get(E, D)`` is E, or D if the config leaves E out or the release does not know E. ``before(5)`` is true for
-transformers before 5. :func:`fill` puts one text into another, in place of a line ``<name>``.
+``docs/reference/python.md`` describes the notation. :func:`fill` puts one text into another, in place of a line
+``<name>``.
 """
 
 from __future__ import annotations
@@ -51,7 +41,6 @@ if TYPE_CHECKING:
 PARAMETER = "parameter"
 """The word in place of a kind in a line that is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "frozen")
-"""Words that begin a clause of a line."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
@@ -70,13 +59,11 @@ class Line(NamedTuple):
     """One of ``KINDS``, :data:`PARAMETER`, or ``""`` for a module that only contains others."""
     sizes: tuple[Evaluate, ...]
     named: tuple[tuple[str, Evaluate], ...]
-    """The arguments that have a name, such as ``bias``."""
     times: Evaluate | None
     start: int
     component: str | None
     condition: Evaluate
     variables: tuple[str, ...]
-    """The variables of ``for``."""
     items: Evaluate
     ties: tuple[tuple[str, str, Evaluate], ...]
     """The tied parameters, each with the owner and the condition of the tie."""

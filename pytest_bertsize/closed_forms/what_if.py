@@ -65,12 +65,6 @@ class Variants(Struct, frozen=True, dict=True):
         named = ", ".join(f"{key} {exact(value)}" for key, value in self.unsure.items())
         return f"{named}: a row of extra has the same number; write the key there if it is meant" if named else ""
 
-    @property
-    def kept_numbers(self) -> str:
-        """A sentence about the numbers in ``extra`` that are not in :attr:`unsure`; ``""`` if there are none."""
-        numbers = sorted(self.form.architecture.literals.difference(self.unsure.values()))
-        return f"numbers in extra stay as written: {', '.join(map(exact, numbers))}" if numbers else ""
-
     def now(self, key: str) -> int:
         return int(self.form.dims.sizes[self.sizes[key].symbol])
 

@@ -87,7 +87,6 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
     notes = notes if shapes else ["the search finds no other shape"]
     notes.append(f"varied: {', '.join(today.sizes)}")
     notes += [f"not varied: {variants.why_unsure}"] if variants.why_unsure else []
-    notes += [variants.kept_numbers] if variants.kept_numbers else []
     notes += [f"no shape has more parameters than today's, {exact(today.parameters)}"] if today.limited else []
     is_adapter = any(row.adapter for row in shapes)
     if is_adapter and model.adapter_file:

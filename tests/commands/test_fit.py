@@ -223,19 +223,16 @@ def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize)
 
 
 @pytest.mark.parametrize(
-    ("size", "varied", "kept"),
+    ("size", "varied"),
     [
-        ("128", "intermediate_size, num_hidden_layers, vocab_size", "9"),
-        ('"hidden_size"', "hidden_size, ", "9"),
-        ('"hidden_size + 384"', "hidden_size, ", "9, 384"),
+        ("128", "intermediate_size, num_hidden_layers, vocab_size"),
+        ('"hidden_size"', "hidden_size, "),
+        ('"hidden_size + 384"', "hidden_size, "),
     ],
 )
-def test_a_size_that_a_row_of_extra_has_as_a_number_is_not_varied(
-    bertsize: Bertsize, size: str, varied: str, kept: str
-) -> None:
+def test_a_size_that_a_row_of_extra_has_as_a_number_is_not_varied(bertsize: Bertsize, size: str, varied: str) -> None:
     row = f'{{ name = "out", linear = [{size}, 9] }}'
     declare(f'factory = "own:Tagger"\nbackbone = "bert"\nextra = [{row}]\nbudget.total = "800K"')
     out = bertsize.printed("fit", "small", "--multiple", "16")
     assert f"- varied: {varied}" in out
     assert ("a row of extra has the same number" in out) == (size == "128")
-    assert f"- numbers in extra stay as written: {kept}\n" in out

@@ -45,16 +45,6 @@ ENCODES = (multiple("d_model", "encoder_attention_heads"),)
 """Rules of classes with an encoder; classes with only a decoder do not read the encoder's sizes."""
 
 
-def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
-    """Return the keys that distinguished BART's variants in transformers 3; since 4, each variant is a family."""
-    has = {"always": "[true]", "never": "[false]"}
-    return f"""
-    add_final_layer_norm {has[final_norm]}: this family {final_norm} has a norm at the end of each stack
-    normalize_embedding {has[embedding_norm]}: this family {embedding_norm} has a norm after its embeddings
-    static_position_embeddings {has[sinusoids]}: this family {sinusoids} has sinusoidal positions
-    """
-
-
 BART = family(
     "bart",
     sizes="V 50265, D d_model 1024 or hidden_size, L encoder_layers 12 layers from 0 or num_hidden_layers,"
@@ -62,7 +52,6 @@ BART = family(
     "Ld decoder_layers 12 layers from 0, Ad decoder_attention_heads 16 divides D, Id decoder_ffn_dim 4096, P 1024",
     switches="tie_word_embeddings true",
     activations="activation_function gelu",
-    ignored=old_keys(),
     labels=3,
     until=(before("5.4.0", without_alias("encoder_layers", "num_hidden_layers"), "bart", "configuration"),),
     classes=f"""{GENERATORS}
@@ -84,7 +73,7 @@ BART = family(
     key_bias="True",
     lm_head=heads.projection("lm_head", "model.shared.weight"),
     causal_head=heads.projection("lm_head", "model.decoder.embed_tokens.weight"),
-    span=heads.TWO_LABEL_SPAN,
+    span="<two_label_span>",
     tree_rules={"both": ENCODES},
 )
 """transformers 4 ties the word embeddings whatever the config says
@@ -93,7 +82,6 @@ BART = family(
 MBART = family(
     "mbart",
     BART,
-    ignored=old_keys(final_norm="always"),
     labels=2,
     stem="MBart",
     norms=f"{EMBEDDING_NORM}\n{LAST_NORM}",
@@ -103,7 +91,6 @@ MBART = family(
 PEGASUS = family(
     "pegasus",
     MBART,
-    ignored=old_keys("always", "never", "always"),
     classes=GENERATORS,
     positions=SINUSOIDS,
     norms=LAST_NORM,
@@ -132,7 +119,6 @@ LED = family(
     "led",
     MBART,
     sizes="P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024",
-    ignored=old_keys(),
     classes="""
     LEDModel                     both
     LEDForConditionalGeneration  led.both + lm_head
@@ -162,12 +148,6 @@ LED = family(
 """LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder."""
 
 SHARES = "share_encoder_decoder_embeddings"
-PADS_WITHIN = """
-get(pad_token_id, 0) < get({vocabulary}, vocab_size)
-  pad_token_id {pad_token_id:,} is not in the vocabulary: the class refuses it
-  write the index of the padding token
-"""
-"""The rule of every ``torch.nn.Embedding``: its padding index is one of its rows."""
 TIED_AS_SHARED = f"""
 tie_word_embeddings == {SHARES}
   tie_word_embeddings is {{tie_word_embeddings}}, but transformers before 5.4 ties by {SHARES}, \
@@ -186,8 +166,11 @@ MARIAN = family(
     sizes="V 58101, Vd decoder_vocab_size none",
     switches=f"{SHARES} true",
     indices="pad_token_id 58100",
-    rules=PADS_WITHIN.replace("{vocabulary}", "decoder_vocab_size"),
-    ignored=old_keys("never", "never", "always"),
+    rules="""
+    get(pad_token_id, 0) < get(decoder_vocab_size, vocab_size)
+      pad_token_id {pad_token_id:,} is not in the decoder's vocabulary: the class refuses it
+      write the index of the padding token
+    """,
     until=(
         *BART.keys.until,
         before("5.4.0", _with_tied_as_shared, "marian", "configuration"),
@@ -223,7 +206,7 @@ MARIAN = family(
     R := get(Vd,V) if tie_word_embeddings else V
     {heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")}
     """,
-    tree_rules={"both": (*ENCODES, *read_rules(PADS_WITHIN.replace("{vocabulary}", "vocab_size")))},
+    tree_rules={"both": (*ENCODES, *read_rules("PADS_WITHIN"))},
 )
 """Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): BART with sinusoidal positions and up to two vocabularies.
 

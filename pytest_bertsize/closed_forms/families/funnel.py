@@ -52,8 +52,7 @@ FUNNEL = family(
     """,
     ignored="""
     embedding_size, add_cross_attention
-    num_hidden_layers: block_sizes sets the number of layers -> write block_sizes
-    num_blocks: block_sizes sets the number of blocks -> write block_sizes
+    num_hidden_layers, num_blocks: block_sizes sets the numbers of blocks and layers -> write block_sizes
     max_position_embeddings [512]: positions are relative: there is no table of them
     type_vocab_size [3]: two segments are the same or not: there is no table of them
     """,

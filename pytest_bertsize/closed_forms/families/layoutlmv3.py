@@ -38,7 +38,7 @@ LAYOUTLMV3 = family(
       rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
     """,
     token_classifier=f"""
-    {heads.CLASSIFIER}   when C < 10
+    {heads.COMMON["classifier"]}   when C < 10
     -   when C >= 10
       <dense_classifier>
     """,

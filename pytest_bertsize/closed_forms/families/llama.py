@@ -74,7 +74,7 @@ LLAMA = family(
     activation="hidden_act",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight"),
     scores="score           linear D C bias=get(token_classification_bias,True)  @head.classifier",
-    span=heads.TWO_LABEL_SPAN,
+    span="<two_label_span>",
 )
 """The ``score`` of each token has a bias unless the config turns it off; the ``score`` of a sequence has none. The
 class for question answering keeps the body under ``transformer``."""
@@ -166,7 +166,7 @@ PHI3 = family(
     activation_fn                activation hidden_act
     """,
     scores=f"""
-    {heads.CLASSIFIER}   when before(4, 48)
+    {heads.COMMON["classifier"]}   when before(4, 48)
     {LLAMA.trees["scores"]}   when not before(4, 48)
     """,
     since=(4, 41),

@@ -6,12 +6,8 @@ from pytest_bertsize.closed_forms.parts import heads
 IGNORED = "ROTARY, embedding_size, add_pooling_layer"
 BEFORE_TRANSFORMERS = """
 activation_function ["swiglu"]: this family has hidden_act
-mlp_fc1_bias [false]: the matrices of this family have no bias
-mlp_fc2_bias [false]: the matrices of this family have no bias
-qkv_proj_bias [false]: the matrices of this family have no bias
-parallel_block [false]: attention comes before the feed-forward part
-parallel_block_tied_norm [false]: every layer has two norms
-prenorm [false]: the norms of this family come last
+mlp_fc1_bias, mlp_fc2_bias, qkv_proj_bias [false]: the matrices of this family have no bias
+parallel_block, parallel_block_tied_norm, prenorm [false]: attention comes first, and each part ends with a norm
 rotary_emb_fraction [1, 1.0]: this family has rotary positions only
 use_rms_norm [false, null]: the norms of this family have a bias
 """

@@ -25,7 +25,6 @@ WHISPER = family(
     "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256",
     switches="use_weighted_layer_sum false",
     indices="pad_token_id 50256",
-    ignored=bart.old_keys(),
     until=(*bart.BART.keys.until, before("4.43.0", ALIAS, "whisper", "configuration")),
     classes="""
     WhisperModel                     both

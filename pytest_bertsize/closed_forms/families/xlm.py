@@ -27,12 +27,9 @@ ADAPTIVE_SOFTMAX = (
     ),
     *read_rules(
         """
-        asm_div_value: not asm or asm_div_value != None
-          asm is true, but asm_div_value is missing: the class has no default for it
-          write "asm_div_value": 4, or "asm": false
-        asm_div_value: not asm or emb_dim // get(asm_div_value, 1) ** len(asm_cutoffs) > 0
-          asm_div_value {asm_div_value:,} divides emb_dim {emb_dim:,} until the last cluster has width 0
-          write a smaller asm_div_value
+        asm_div_value: not asm or asm_div_value != None and emb_dim // get(asm_div_value, 1) ** len(asm_cutoffs) > 0
+          asm is true, but asm_div_value is missing, or divides emb_dim {emb_dim:,} until the last cluster has width 0
+          write "asm_div_value": 4, for example, or "asm": false
         """
     ),
 )

@@ -1,28 +1,7 @@
 """X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer."""
 
-from pytest_bertsize.closed_forms.declare import family, read_rules
-from pytest_bertsize.config.keys import Listing, Rule
-
-TAKEN = frozenset(
-    (
-        *("apply", "bfloat16", "buffers", "children", "clear", "compile", "cpu", "cuda", "double", "eval", "float"),
-        *("forward", "half", "ipu", "items", "keys", "modules", "mtia", "parameters", "pop", "to", "train", "training"),
-        *("type", "update", "values", "xpu"),
-    )
-)
-"""Names that ``torch.nn.ModuleDict`` reserves: no language can have them, not even Tongan (``to``)."""
-SOME_ADAPTER = """
-adapter_reduction_factor <= hidden_size
-  adapter_reduction_factor is {adapter_reduction_factor:,}, more than hidden_size {hidden_size:,}: \
-each adapter has width 0
-  write {hidden_size:,} or less
-"""
-FREE_NAMES = Rule(
-    ("languages",),
-    lambda values: not any(each in TAKEN or each.startswith("__") for each in values["languages"]),
-    "one name in languages {languages} is reserved by torch's modules: the class refuses this name",
-    "write the name with a region, as in to_TO",
-)
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.config.keys import Listing
 
 XMOD = family(
     "xmod",
@@ -30,7 +9,12 @@ XMOD = family(
     sizes="V 30522, R adapter_reduction_factor 2",
     switches="pre_norm false, adapter_layer_norm false",
     lists=(Listing("languages", ("en_XX",), str),),
-    rules=(*read_rules(SOME_ADAPTER), FREE_NAMES),
+    rules="""
+    adapter_reduction_factor <= hidden_size
+      adapter_reduction_factor is {adapter_reduction_factor:,}, more than hidden_size {hidden_size:,}: \
+each adapter has width 0
+      write {hidden_size:,} or less
+    """,
     under="roberta",
     body="""
     <bert>

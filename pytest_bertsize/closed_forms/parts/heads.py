@@ -51,25 +51,12 @@ def projection(name: str, words: str, *, width: str = "D", bias: str = "False") 
     return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
-NEXT_SENTENCE = "cls.seq_relationship  linear D 2  @head.seq_relationship"
-"""Two scores, for and against the second text as the next sentence (Devlin et al. 2018, section 3.1)."""
-CLASSIFIER = "classifier  linear D C  @head.classifier"
 DENSE_CLASSIFIER = """
 classifier          @head.classifier
   dense             linear D D
   out_proj          linear D C
 """
 """RoBERTa's classifier, with a dense layer of its own in place of a pooler."""
-CLASSIFICATION_HEAD = DENSE_CLASSIFIER.replace("classifier  ", "classification_head  ")
-"""RoBERTa's classifier, with the name that it has in encoder-decoders."""
-CHOICE = "classifier  linear D 1  @head.classifier"
-"""A score for each choice, independent of the number of labels."""
-SPAN = "qa_outputs  linear D C  @head.qa_outputs"
-"""A score for each of C labels; if C is 2, these are the start and the end of the answer."""
-TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
-"""The head of classes that set their two labels themselves and ignore the config's labels."""
-SCORE = "score  linear D C bias=False  @head.classifier"
-"""The classifier of decoders, without a bias: they score each token, and use the score of the last."""
 SEARCHED_SPAN = """
 {place}                      @head.qa_outputs
   start_logits.dense         linear D 1
@@ -125,15 +112,15 @@ RULES = {
 """Rules by the name of a tree, for the classes of all families with this tree."""
 
 COMMON = {
-    "next_sentence": NEXT_SENTENCE,
-    "classifier": CLASSIFIER,
+    "next_sentence": "cls.seq_relationship  linear D 2  @head.seq_relationship",  # for and against
+    "classifier": "classifier  linear D C  @head.classifier",
     "dense_classifier": DENSE_CLASSIFIER,
+    "classification_head": DENSE_CLASSIFIER.replace("classifier  ", "classification_head  "),  # in encoder-decoders
     "pre_classifier": "pre_classifier  linear D D  @head.classifier",  # before a classifier, in place of a pooler
-    "choice": CHOICE,
-    "span": SPAN,
-    "two_label_span": TWO_LABEL_SPAN,
-    "score": SCORE,
+    "choice": "classifier  linear D 1  @head.classifier",  # a score for each choice
+    "span": "qa_outputs  linear D C  @head.qa_outputs",  # with two labels the start and the end of the answer
+    "two_label_span": "qa_outputs  linear D 2  @head.qa_outputs",  # of classes that ignore the config's labels
+    "score": "score  linear D C bias=False  @head.classifier",  # of decoders, for each token
     "summary": summary(),
-    "classification_head": CLASSIFICATION_HEAD,
 }
 """The trees that families share, by their names in the lines of classes."""

@@ -61,22 +61,18 @@ REFUSED = Until(V4, _refuse, SOURCE)
 
 # rules
 
+_NO_WIDTH = """
+      num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
+      write {hidden_size:,} or fewer
+"""
 RULES = {
     "PADS_WITHIN": """
     get(pad_token_id, 0) < vocab_size
       pad_token_id {pad_token_id:,} is outside the vocabulary of {vocab_size:,}: the class refuses it
       write the index of the padding token
     """,
-    "SOME_WIDTH": """
-    num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
-      num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
-      write {hidden_size:,} or fewer
-    """,
-    "HEADS_HAVE_WIDTH": """
-    num_attention_heads <= hidden_size
-      num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
-      write {hidden_size:,} or fewer
-    """,
+    "SOME_WIDTH": f"num_attention_heads: head_dim != None or num_attention_heads <= hidden_size{_NO_WIDTH}",
+    "HEADS_HAVE_WIDTH": f"num_attention_heads <= hidden_size{_NO_WIDTH}",
     "TWO_LABELS": """
     num_labels == 2
       num_labels is {num_labels:,}, but the class requires 2: start and end of the answer

@@ -54,7 +54,6 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
         limited=any(name != TOTAL for name in facts["limits"]),
         uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
         unsure=variants.why_unsure,
-        kept=variants.kept_numbers,
         declared=model.name,
         version=version("pytest-bertsize"),
         script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
