@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -16,14 +16,12 @@ from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Sc
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 from pytest_bertsize.closed_forms.tree import Tree, fill
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import LABELS, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
-
-Key = TypeVar("Key", bound="Switch | Choice")
 
 STANDARD = {
     "V": "vocab_size",
@@ -54,6 +52,7 @@ _SIZE = re.compile(
 )
 _KEY = re.compile(r'"[^"]*"|\b(?:and|or|not|in|if|else|None|True|False|get|len)\b|\b([a-zA-Z_]\w*)')
 _RULE_NAMES = re.compile(r"^ *((?:[A-Z_]+, )*[A-Z_]+)$", re.MULTILINE)
+_LABELS = re.compile(rf"(?<![\w.]){LABELS}(?![\w.])")
 _OPTION = re.compile(r"(?P<name>\w+)=(?P<default>True|False)")
 
 
@@ -156,7 +155,7 @@ def _read_class(
     return Architecture(
         name,
         list_terms,
-        labels=any(trees[tree].has_labels for _, tree, _ in parts),
+        labels=any(_LABELS.search(trees[tree].text) for _, tree, _ in parts),
         options={found["name"]: found["default"] == "True" for found in _OPTION.finditer(option)},
         # a shared tree has rules on keys that this family may not read
         rules=tuple(rule for rule in rules if {*rule.keys} <= {*keys.own, "num_labels"}),
@@ -204,12 +203,14 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     known |= {size.symbol: size for size in (_read_size(each, known) for each in _split(sizes))}
     functions = ((key, None if default == "none" else default) for key, default in map(str.split, _split(activations)))
     choices = (*(hidden_act(default, key) for key, default in functions), *more.pop("choices", ()))
+    kept = () if switches.startswith(ONLY) else like.switches
+    chosen = () if activations.startswith(ONLY) else like.choices
     divisible, ignored = more.pop("divisible", like.divisible), more.pop("ignored", "")
     found = replace(
         like,
         sizes=tuple(known.values()),
-        switches=_merge(() if switches.startswith(ONLY) else like.switches, map(_read_switch, _split(switches))),
-        choices=_merge(() if activations.startswith(ONLY) else like.choices, choices),
+        switches=tuple({each.key: each for each in (*kept, *map(_read_switch, _split(switches)))}.values()),
+        choices=tuple({each.key: each for each in (*chosen, *choices)}.values()),
         divisible=tuple(dict.fromkeys((*divisible, *_read_divisible(sizes, known)))),
         indices=tuple(Index(key, int(default)) for key, default in map(str.split, _split(more.pop("indices", ""))))
         or like.indices,
@@ -222,12 +223,6 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
 
 def _split(text: str) -> Iterator[str]:
     return filter(None, (" ".join(each.split()) for each in text.removeprefix(ONLY).split(",")))
-
-
-def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
-    """Return known and new keys; a new key replaces the known key of the same name."""
-    found: dict[str, Key] = {each.key: each for each in (*known, *new)}
-    return tuple(found.values())
 
 
 def _read_size(text: str, known: Mapping[str, Size]) -> Size:

@@ -164,8 +164,7 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
         takes = f"{exact(memory // MEGABYTE)} MB to build, more than {exact(most // MEGABYTE)} MB"
         message = f"by the closed form this is {parts}, which would take {takes}"
-        what = "labels" if labels * BYTES_OF_A_LABEL > memory // 2 else "layers"
-        symbol = LABELS if what == "labels" else _find_largest(form, lambda term: term.times)
+        what, symbol = "layers", _find_largest(form, lambda term: term.times)
     elif form.unrolled > MOST_PARAMETERS:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
         message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"

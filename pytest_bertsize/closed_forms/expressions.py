@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -71,13 +72,9 @@ class Scope(Struct, frozen=True):
 Evaluate: TypeAlias = Callable[[Scope], Any]
 
 
-def _size_of(value: Any) -> int:
-    """Return the bits of an integer, or the number of terms of a sum of symbols."""
-    return value.bit_length() if isinstance(value, int) else len(getattr(value, "terms", ()))
-
-
 def _multiply(left: Any, right: Any) -> Any:
-    if _size_of(left) * _size_of(right) > MOST_WORK:
+    sizes = (each.bit_length() if isinstance(each, int) else len(getattr(each, "terms", ())) for each in (left, right))
+    if math.prod(sizes) > MOST_WORK:
         raise BadExpression(f"a product is larger than {MOST_WORK:,} bits or terms")
     return left * right
 

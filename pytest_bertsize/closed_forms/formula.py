@@ -118,17 +118,14 @@ class Formulas:
 
     def _list_times(self, term: Term) -> tuple[Sum, ...]:
         """Return the number of copies of a term as factors: one product, then each sum that is written in brackets."""
-        times = [self._even(terms_of(each.times)) for each in term.copies]
+        times = [with_even_quotients(terms_of(each.times), self._sizes) for each in term.copies]
         return multiply(*(each for each in times if len(each) <= 1)), *(each for each in times if len(each) > 1)
 
     def _list_products(self, shape: Sequence[Count]) -> list[tuple[Monomial, Product]]:
         sizes = tuple(map(terms_of, shape))
         if sizes not in self._known:
-            self._known[sizes] = _split(self._even(multiply(*sizes)), sizes)
+            self._known[sizes] = _split(with_even_quotients(multiply(*sizes), self._sizes), sizes)
         return self._known[sizes]
-
-    def _even(self, terms: Sum) -> Sum:
-        return with_even_quotients(terms, self._sizes)
 
 
 def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
@@ -152,18 +149,14 @@ def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
 def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
     """Return each term of a sum without its coefficient, and as a product with factors in the order of a shape."""
     place = {name: index for index, size in reversed(list(enumerate(shape))) for name in symbols_of(size)}
-    return [(_without_number(monomial), _as_product(monomial, place)) for monomial in total]
-
-
-def _without_number(monomial: Monomial) -> Monomial:
-    """Remove the coefficient of a monomial, or only its sign if the monomial has a divisor."""
-    return replace(monomial, number=Fraction(1) if monomial.is_whole else abs(monomial.number))
+    signs = (Fraction(1) if each.is_whole else abs(each.number) for each in total)  # a quotient keeps its number
+    return [(replace(each, number=sign), _as_product(each, place)) for each, sign in zip(total, signs, strict=True)]
 
 
 def _as_product(monomial: Monomial, place: Mapping[str, int]) -> Product:
     """Split a monomial into factors; a monomial with a divisor stays one factor."""
     if not monomial.is_whole:
-        return Product(1 if monomial.number > 0 else -1, ((_without_number(monomial),),))
+        return Product(1 if monomial.number > 0 else -1, ((replace(monomial, number=abs(monomial.number)),),))
     factors = sorted(
         (as_power(*power) for power in monomial.powers),
         key=lambda factor: min(place.get(each, -1) for each in symbols_of(factor)),
@@ -202,10 +195,8 @@ def _multiply(number: int, factors: Iterable[str | Sum | Formula]) -> str:
 
 def _write_factor(factor: Sum | Formula) -> str:
     """Write a factor, in brackets if it is a formula or a sum of several terms."""
-    if isinstance(factor, Formula):
-        return f"({factor.raw_text})"
-    written = _write_sum(factor)
-    return f"({written})" if len(factor) > 1 else written
+    written = factor.raw_text if isinstance(factor, Formula) else _write_sum(factor)
+    return f"({written})" if isinstance(factor, Formula) or len(factor) > 1 else written
 
 
 def _write_sum(terms: Sum) -> str:

@@ -1,7 +1,7 @@
 """Arithmetic with sizes that stay symbols, to write a closed form as a formula or to count it for all sizes at once.
 
 It has the operations of closed forms: sums, products, powers and quotients rounded down, of integers. Every product is
-expanded, and a result without symbols is an ``int`` again. An :class:`Oracle` answers questions such as ``E != D``.
+expanded, and a result without symbols is an ``int`` again. An :data:`Oracle` answers questions such as ``E != D``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -168,14 +168,8 @@ def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
 # expressions
 
 
-class Oracle(Protocol):
-    """Answers the questions of a closed form about its sizes."""
-
-    def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Return whether ``count`` is zero if ``is_zero`` is set, else whether it is more than zero."""
-
-    def number(self, count: Sum) -> int:
-        """Return the value of a sum."""
+Oracle: TypeAlias = Any
+"""An object that answers the questions of a closed form about its sizes, such as :class:`Numbers`."""
 
 
 class Numbers(Struct, frozen=True):
@@ -184,6 +178,7 @@ class Numbers(Struct, frozen=True):
     sizes: Mapping[str, Any]
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
+        """Return whether ``count`` is zero if ``is_zero`` is set, else whether it is more than zero."""
         number = evaluate(count, self.sizes)
         return number == 0 if is_zero else number > 0
 
@@ -253,7 +248,7 @@ class Expression:
         return self != 0
 
     def __index__(self) -> int:
-        return self.oracle.number(self.terms)
+        return int(self.oracle.number(self.terms))
 
     def __hash__(self) -> int:
         return hash(int(self))

@@ -33,7 +33,6 @@ from msgspec import Struct
 
 from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size, count_up
-from pytest_bertsize.config.keys import LABELS
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
@@ -46,7 +45,6 @@ _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
 _FOR = re.compile(r"(?P<variables>\w+(?:, \w+)*) in (?P<items>.+)")
 _NAMED = re.compile(r"(?P<name>\w+)=(?P<value>[^=].*)")
-_LABELS = re.compile(rf"(?<![\w.]){LABELS}(?![\w.])")
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _PLACE = re.compile(r"^(?P<indent> *)<(?P<name>\w+)>$", re.MULTILINE)
 
@@ -105,11 +103,6 @@ class Tree(Struct, frozen=True, dict=True):
             else:
                 rows.append((len(line) - len(line.lstrip()), line.strip()))
         return tuple(_read_lines(rows)), formulas
-
-    @property
-    def has_labels(self) -> bool:
-        """Return whether the text uses C, the number of labels."""
-        return _LABELS.search(self.text) is not None
 
     def terms(self, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
         """Return the terms for some sizes and arguments of a class, which keeps the tree as its attribute ``name``."""

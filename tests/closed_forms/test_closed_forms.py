@@ -49,21 +49,6 @@ def test_the_field_knows_these_formulas() -> None:
     }
 
 
-def test_a_tied_decoder_is_stored_twice_and_counted_once() -> None:
-    inventory = closed_form("BertForMaskedLM", BASE | {"V": 21128})
-    # 118,537,744 is what counters report that write ties out (correctness.md §4)
-    assert (inventory.unique, inventory.stored) == (102_290_312, 118_537_744)
-
-
-def test_every_component_of_every_class_can_be_named_in_a_budget() -> None:
-    dims = Dims({k: v for k, v in BASE.items() if k != "C"}, SWITCHES)
-    assert set(BERT.component_names(dims)) == {
-        *("embeddings", "embeddings.word", "embeddings.position", "embeddings.token_type", "embeddings.norm"),
-        *("encoder", "encoder.attention", "encoder.cross_attention", "encoder.feed_forward", "encoder.norm", "pooler"),
-        *("head", "head.transform", "head.decoder", "head.seq_relationship", "head.classifier", "head.qa_outputs"),
-    }
-
-
 def test_every_family_of_every_file_is_in_the_registry() -> None:
     files = {path.stem for path in Path(families.__file__).parent.glob("*.py")} - {"__init__"}
     modules = [import_module(f"{families.__name__}.{file}") for file in files]

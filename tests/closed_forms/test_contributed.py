@@ -66,19 +66,6 @@ def test_a_gate_compares_it_with_the_built_class(example: Path, pytester: pytest
     result.stdout.fnmatch_lines(["*head.projection is +128 off the closed form W·D = 98,304*"])
 
 
-def test_a_marked_test_knows_it_without_the_option(pytester: pytest.Pytester) -> None:
-    shutil.copytree(EXAMPLE, pytester.path, dirs_exist_ok=True)
-    pytester.makepyfile(
-        """
-        import pytest
-        @pytest.mark.bert_budget
-        def test_it(bert_budget):
-            assert bert_budget.actual["head.projection"] == 98_304
-        """
-    )
-    pytester.runpytest("-p", "no:randomly").assert_outcomes(passed=1)
-
-
 def test_a_side_of_a_pair_may_be_of_a_family_that_is_contributed(example: Path) -> None:
     Path("forms.toml").write_text('[acme]\nlike = "bert"\nclasses = "AcmeModel   body(pooler)"\n', "utf-8")
     bert = json.loads(Path("config.json").read_text("utf-8"))

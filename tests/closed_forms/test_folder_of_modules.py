@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.closed_forms.attribution import attribute
-from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.review.check import conclude
-from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.settings import parse
 from tests.support.formulas import assert_formulas_count
-from tests.support.own_classes import BERT, POOLER, TINY, errors, passing
+from tests.support.own_classes import BERT, POOLER, TINY, concluded, errors, examined, passing
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
@@ -52,14 +47,12 @@ def usual(folder: Path, **dense: Any) -> Path:
 
 
 def subject(folder: Path, table: str = TABLE) -> Subject:
-    settings = parse(table, folder / "pyproject.toml")
-    return examine(settings.models["sbert"], settings, Registry())
+    return examined(folder, table)
 
 
 def checked(folder: Path, table: str = TABLE) -> Review:
     """Derived from the folder, and built of it by the helper's own code."""
-    found = subject(folder, table)
-    return conclude(found, take_inventory(instantiate(found.request), own=True) if found.request else None)
+    return concluded(subject(folder, table), instantiate)
 
 
 def test_every_module_of_the_folder_counts_and_the_transformers_rows_are_its_own(tmp_path: Path) -> None:

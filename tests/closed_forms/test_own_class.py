@@ -11,11 +11,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM
 
-from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.builder.messages import Request
-from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.table.settings import SettingsError
-from tests.support.family_configs import typical
 from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta, passing
 
 OUT = 'backbone = "bert"\nextra = [{ name = "out", linear = ["hidden_size", 2] }]\n'
@@ -76,20 +72,6 @@ def test_a_class_without_a_backbone_is_its_extra_with_or_without_a_config(tmp_pa
     assert checked(tmp_path, table, of(x=linear(3, 2)), config=None).headline == "own: 8 parameters"
     table = 'extra = [{ name = "x", linear = ["width", "2*tags"] }]'
     assert errors(checked(tmp_path, table, of(x=linear(3, 10)), {"width": 3, "tags": 5})) == []
-
-
-FAMILY_NAMES = ("bert", "roberta", "distilbert", "albert", "electra", "modernbert", "t5", "gpt2", "xlnet", "funnel")
-
-
-@pytest.mark.parametrize("family", FAMILY_NAMES)
-def test_any_familys_class_may_be_the_backbone(tmp_path: Path, family: str) -> None:
-    case = typical(family, FAMILIES[family].architectures[0].name)[0]
-    name = case.architecture.name
-    held = instantiate(Request("", family, name, dict(case.config), dict(case.options)))
-    options = "".join(f"options.{option} = {str(value).lower()}\n" for option, value in case.options.items())
-    table = f'backbone = "encoder"\nextra = [{{ name = "out", linear = [3, 2] }}]\n{options}'
-    config = {**case.config, "model_type": family, "architectures": [name]}
-    assert errors(checked(tmp_path, table, of(encoder=held, out=linear(3, 2)), config)) == []
 
 
 FAILING: dict[str, tuple[str, Callable[[], nn.Module], str]] = {

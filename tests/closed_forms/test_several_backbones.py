@@ -11,13 +11,9 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel, ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
-from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import conclude
-from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.settings import SettingsError, parse
+from pytest_bertsize.table.settings import SettingsError
 from tests.support.formulas import assert_formulas_count
-from tests.support.own_classes import BERT, POOLER, TINY, errors, of, on_meta, passing
+from tests.support.own_classes import BERT, POOLER, TINY, concluded, errors, examined, of, on_meta, passing
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
@@ -37,13 +33,11 @@ def subject(folder: Path, table: str, **configs: dict[str, Any]) -> Subject:
     for name, config in {"q": TINY, "c": DEEP, **configs}.items():
         (folder / f"{name}.json").write_text(json.dumps(config))
     budget = "" if "budget" in table else 'budget = "report-only"\n'
-    settings = parse(f'[tool.bertsize.models.own]\nfactory = "own:build"\n{budget}{table}', folder / "pyproject.toml")
-    return examine(settings.models["own"], settings, Registry())
+    return examined(folder, f'[tool.bertsize.models.own]\nfactory = "own:build"\n{budget}{table}')
 
 
 def checked(folder: Path, table: str, module: nn.Module, **configs: dict[str, Any]) -> Review:
-    found = subject(folder, table, **configs)
-    return conclude(found, take_inventory(module, own=True) if found.request else None)
+    return concluded(subject(folder, table, **configs), lambda _: module)
 
 
 def bert(config: dict[str, Any], **options: Any) -> nn.Module:

@@ -17,6 +17,9 @@ from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_bertsize.builder.messages import Request
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
@@ -61,9 +64,18 @@ def checked(folder: Path, table: str, module: nn.Module, config: dict[str, Any] 
     budget = "" if "budget" in table else 'budget = "report-only"\n'
     text = f'[tool.bertsize.models.own]\nfactory = "own:build"\n{named}{budget}{table}'
     (folder / "config.json").write_text(json.dumps(config))
+    return concluded(examined(folder, text), lambda _: module)
+
+
+def examined(folder: Path, text: str) -> Subject:
+    """The only model of a table, before its build."""
     settings = parse(text, folder / "pyproject.toml")
-    subject = examine(settings.models["own"], settings, Registry())
-    return conclude(subject, take_inventory(module, own=True) if subject.request else None)
+    (model,) = settings.models.values()
+    return examine(model, settings, Registry())
+
+
+def concluded(subject: Subject, build: Callable[[Request], nn.Module]) -> Review:
+    return conclude(subject, take_inventory(build(subject.request), own=True) if subject.request else None)
 
 
 def errors(review: Review | Subject) -> list[str]:

@@ -55,11 +55,5 @@ ESM = family(
     output.dense                 linear D D
     LayerNorm                    layer_norm D    @encoder.norm
     """,
-    lm_head=f"""
-    lm_head
-      bias                       parameter V     @head.decoder
-      dense                      linear D D      @head.transform
-      layer_norm                 layer_norm D    @head.transform
-      {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
-    """,
+    lm_head=heads.lm_head(last=heads.projection("decoder", "esm.embeddings.word_embeddings.weight")),
 )

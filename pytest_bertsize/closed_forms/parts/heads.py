@@ -34,15 +34,17 @@ cls.predictions
 """If the word embeddings are narrower than the layers, the transform narrows to the width of the embeddings."""
 
 
-def lm_head(name: str = "lm_head", *, width: str = "D", norm: str = "layer_norm", activation: str = "None") -> str:
-    """Return a head with the parameters of BERT's and names like those of RoBERTa's, which always has a GELU."""
+def lm_head(
+    name: str = "lm_head", *, width: str = "D", norm: str = "layer_norm", activation: str = "None", last: str = ""
+) -> str:
+    """Return a head like RoBERTa's, which always has a GELU; its ``last`` line is a decoder with a tied bias."""
     return f"""
     {name}
       bias         parameter V               @head.decoder
       dense        linear D {width}          @head.transform
       activation   activation {activation}   @head.transform
       {norm}       layer_norm {width}        @head.transform
-      {decoder(f"{name}.bias", width=width)}
+      {last or decoder(f"{name}.bias", width=width)}
     """
 
 
