@@ -177,26 +177,15 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
 
 
 def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
-    """Return a note if one more layer would pass every limit; no note if there are limits of bytes or FLOPs.
-
-    The note points to the total's limit, else to the limit of a component that would grow.
-    """
-    if any(limit.measure is not None for limit in budget):
-        return []
+    """Return a note if one more layer would pass every limit; no note if there are limits of bytes or FLOPs."""
     variants = Variants(derivation)
-    form = variants.form
-    for key, deeper in variants.deepened():
-        if deeper.total == form.total or not all(is_allowed(each, measure(each, deeper)) for each in budget):
-            continue
-        layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
-        message = f"one more layer ({layer}, {signed(deeper.total - form.total)}) would pass every limit"
-        growing = [each for each in budget if each.maximum is not None and measure(each, deeper) > measure(each, form)]
-        if not growing:
-            fix = f"write budget.total = {form.total:_}, which the next layer exceeds"
-            return [Finding("insensitive-budget", message, fix, "note")]
-        limit = next((each for each in growing if each.component == TOTAL), growing[0])
-        left, noticed = (limit.maximum or 0) - measure(limit, form), measure(limit, deeper)
-        fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice the layer"
-        at = {"file": limit.file, "line": limit.line, "table_key": limit.table_key}
-        return [Finding("insensitive-budget", message, fix, "note", limit.component, **at)]  # type: ignore[arg-type]
+    total = variants.form.total
+    for key, deeper in variants.deepened() if all(limit.measure is None for limit in budget) else ():
+        if deeper.total != total and all(is_allowed(each, measure(each, deeper)) for each in budget):
+            layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
+            message = f"one more layer ({layer}, {signed(deeper.total - total)}) would pass every limit"
+            fix = f"write budget.total = {total:_}, which the next layer exceeds"
+            limit = min(budget, key=lambda each: each.component != TOTAL, default=None)
+            make = limit.make_finding if limit else Finding
+            return [make("insensitive-budget", message, fix, "note")]
     return []

@@ -26,7 +26,6 @@ PAIR = {
 SMALL: dict[str, dict[str, Any]] = {
     "esm": {"vocab_size": 33},
     "encoder-decoder": PAIR,
-    "xlm": {"asm": True, "asm_cutoffs": [10, 20], "asm_div_value": 2},
     "deberta-v2": {"conv_kernel_size": 3, "conv_groups": 2, "position_buckets": 8, "relative_attention": True},
     "opt": {"word_embed_proj_dim": 64},
     "xlnet": {"d_head": 64},
@@ -37,7 +36,7 @@ BRANCHING = {
     "convbert": "ConvBertModel",  # A // R, at least one, and groups
     "deberta-v2": "DebertaV2Model",  # -1 for all distances
     "layoutlmv3": "LayoutLMv3ForTokenClassification",  # fewer than ten labels
-    "xlm": "XLMWithLMHeadModel",  # languages, an adaptive softmax
+    "xlm": "XLMWithLMHeadModel",  # languages
     "opt": "OPTForCausalLM",
     "xlnet": "XLNetModel",
     "encoder-decoder": "EncoderDecoderModel",

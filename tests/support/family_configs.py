@@ -192,9 +192,6 @@ def _config(keys: ConfigKeys, rng: Random) -> dict[str, Any]:
         config[listing.key] = _list(listing, config.get(listing.as_long_as), rng)
     for switch in keys.switches:
         config[switch.key] = rng.random() < EVENLY and (not switch.needs or config[switch.needs])
-    if config.get("asm"):  # XLM's adaptive softmax, which wants its clusters in order
-        config["asm_cutoffs"] = sorted(rng.sample(range(1, config["vocab_size"]), rng.randint(1, 3)))
-        config["asm_div_value"] = rng.randint(1, 3)
     if config.get("d_head") and "n_head" in config and "d_model" in config:  # XLNet takes no other
         config["d_head"] = rng.choice([config["d_head"], max(1, config["d_model"] // config["n_head"])])
     _leave_out(keys, config, rng)
