@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytest_bertsize.builder.messages import Frames, Why, hide_secrets, note_environment, send_frame
+from pytest_bertsize.builder.messages import Frames, Why, send_frame
 
 MEGABYTE = 1024 * 1024
 MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space for foreign code, beside those for imports
@@ -29,14 +29,17 @@ DOWNLOADS = "download below check_model, or let the factory replace the function
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
 _COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # and links, of a terminal
 _ROUNDS = 1_000  # of ending processes that meanwhile start others
+_SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
+_SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
+_SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
 
 
 class Refused(Exception):
     """The error for anything that the sandbox or the helper process refuses, with a fix."""
 
-    def __init__(self, message: str, fix: str = "", why: Why = Why.RAISED) -> None:
+    def __init__(self, message: str, fix: str = "", kind: Why = Why.OTHER) -> None:
         super().__init__(message)
-        self.fix, self.why = fix, why
+        self.fix, self.kind = fix, kind
 
 
 class NetworkRefused(Refused):
@@ -103,7 +106,7 @@ def keep_to_oneself() -> None:
 
     A descendant whose parent has exited becomes this process's child, so that :func:`end_below` finds it.
     """
-    note_environment()
+    _SEEN.update(os.environ.items())
     if sys.platform.startswith("linux"):
         import ctypes
 
@@ -191,29 +194,40 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def describe_error(error: BaseException, root: str = "") -> str:
-    """Return ``KeyError: 'hidden_size' (tagger/model.py:12)``; for our own refusals the sentence alone.
+def hide_secrets(text: str) -> str:
+    """Replace secrets in a text: values of environment variables whose names end in ``TOKEN``, ``KEY`` and the like.
 
-    :param root: the project's folder, to name the line in it that raised; ``""`` if none of its code ran.
+    A value is found as it is, as ``repr`` writes it, and with its white space folded.
     """
-    cause = error.__cause__ or error
-    place = find_place(cause, root) if root else ""
-    if isinstance(cause, Refused):
-        return f"{cause}{place}"
-    text = ""
-    with contextlib.suppress(Exception):  # whatever an exception's own text raises
-        text = " ".join(_COLOURS.sub("", str(cause)).split())
-    return f"{type(cause).__name__}{text and ': '}{text}{place}"
+    _SEEN.update(os.environ.items())
+    words = {
+        form: f"(the value of {name} is left out)"
+        for name, value in _SEEN
+        if name.upper().endswith(_SECRET)
+        for form in (value, repr(value)[1:-1], " ".join(value.split()))
+        if len(form) >= _SHORTEST_SECRET
+    }
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest_first)) or "(?!)", lambda found: words[found[0]], text)
 
 
-def find_place(error: BaseException, root: str) -> str:
-    """Return the last place of the error's traceback that is in the project's code: `` (own.py:7)``; else ``""``."""
+def describe_error(error: BaseException, root: str = "") -> str:
+    """Return ``KeyError: 'hidden_size' (tagger/model.py:12)``, without secrets; of our own refusals the sentence.
+
+    :param root: the project's folder, to name the last line in it that raised; ``""`` if none of its code ran.
+    """
     import traceback
 
-    for frame in reversed(traceback.extract_tb((error.__cause__ or error).__traceback__)):
+    cause = error.__cause__ or error
+    text, place = "", ""
+    with contextlib.suppress(Exception):  # whatever an exception's own text raises
+        text = " ".join(_COLOURS.sub("", str(cause)).split())
+    if not isinstance(cause, Refused):
+        text = f"{type(cause).__name__}{text and ': '}{text}"
+    for frame in traceback.extract_tb(cause.__traceback__) if root else ():
         if frame.filename.startswith(f"{root}{os.sep}") and f"{os.sep}site-packages{os.sep}" not in frame.filename:
-            return f" ({os.path.relpath(frame.filename, root)}:{frame.lineno})"
-    return ""
+            place = f" ({os.path.relpath(frame.filename, root)}:{frame.lineno})"
+    return f"{hide_secrets(text)}{place}"
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, explain_death
+from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, exceed_limit, explain_death
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
@@ -32,6 +31,11 @@ if TYPE_CHECKING:
 
 CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
 """The most forks at once: up to 8 on Linux, 1 elsewhere, because libraries of macOS may crash in forks."""
+
+INSTALL = (
+    "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
+    "[tool.bertsize]), or check budgets by the closed form alone (bertsize check --no-build)"
+)
 
 
 class Limits(Struct, frozen=True):
@@ -73,7 +77,7 @@ class Helper(Struct, eq=False):
     memory: Memory | None = None  # of builds of earlier runs
     _child: Child | None = None
     _is_ready: bool = False  # true once all is imported
-    _numbers: dict[str, int] = {}  # the number of each model; equal requests share one number, and one build
+    _numbers: dict[str, int] = {}  # the number of each model's build, by the model's name
     _waiting: dict[int, Request] = {}
     _tasks: dict[int, Task] = {}
     _results: dict[int, Built | NotBuilt] = {}
@@ -104,23 +108,23 @@ class Helper(Struct, eq=False):
         Requests that differ in their names alone share one build. A factory that several requests share has to return
         the model: a call of ``check_model`` does not end it.
         """
-        known, first = len(self._numbers), dict[str, int]()
-        for number, request in enumerate(requests, known):
+        groups: dict[str, list[Request]] = {}
+        for request in requests:
             by_name = request.declared if request.command else None
             asked = json.dumps(request._replace(name="", declared=by_name))  # in order, as a factory gets it
-            self._numbers[request.name] = first.setdefault(asked, number)
-        shared = Counter(self._numbers[each.name] for each in requests)
+            groups.setdefault(asked, []).append(request)
         remembered: Mapping[str, str] = {}
-        for number in first.values():
-            request = requests[number - known]
+        for number, (request, *others) in enumerate(groups.values(), len(self._numbers)):
+            self._numbers.update({each.name: number for each in (request, *others)})
             if self.memory and (found := self.memory.recall(request, self.command)):
                 self._results[number], remembered = found
             else:
-                self._waiting[number] = request if shared[number] == 1 else request._replace(declared=None)
+                self._waiting[number] = request._replace(declared=None) if others else request
         if not (self._waiting or self._tasks):
             self.versions.update(remembered)
         if WINDOWS or not self._waiting:
-            self._fail_all(NotBuilt(Why.ON_WINDOWS))
+            fix = "check it without a build there (--no-build), or build it on Linux, WSL or macOS"
+            self._fail_all(NotBuilt("models are not built on Windows", fix, Why.ELSEWHERE))
         else:
             self._hand_out()
 
@@ -129,7 +133,7 @@ class Helper(Struct, eq=False):
         if self._child and not self._child.is_ours:
             self.stop()  # this is a fork of the run: some plugins run each test in one
         if (number := self._numbers.get(name)) is None:
-            return NotBuilt(Why.NEVER_ASKED)
+            return NotBuilt("it was never asked for")
         self._restart_clocks()
         while number not in self._results:
             try:
@@ -176,7 +180,7 @@ class Helper(Struct, eq=False):
 
     def _take_frame(self, frame: Frame) -> None:
         """Record the report of the helper process or a fork; ignore a report on a model that was given up."""
-        from pytest_bertsize.builder.failures import read_content
+        from pytest_bertsize.builder.answers import read_content
 
         content, task = read_content(frame), self._tasks.get(frame.number)
         if frame.kind == "ready":
@@ -184,8 +188,8 @@ class Helper(Struct, eq=False):
             self._is_ready = True
             self._restart_clocks()
         elif frame.kind in {"failed", "refused"}:
-            why = Why.NO_TORCH if frame.kind == "failed" else Why.NO_PYTHON
-            self._fail_all(NotBuilt(why, printable(content), python=self._python))
+            explain = self._explain_import if frame.kind == "failed" else self._explain_interpreter
+            self._fail_all(explain(printable(content)))
         elif task:
             task.since = monotonic()
             if frame.kind == "forked":
@@ -201,26 +205,38 @@ class Helper(Struct, eq=False):
         if kind == "died":
             return explain_death(content, process)
         if kind == "nonsense":
-            return NotBuilt(Why.NONSENSE, f"{process} sent an unreadable answer")
+            return NotBuilt(f"{process} sent an unreadable answer")
         if isinstance(content, NotBuilt):
-            return content._replace(python=self._python) if content.kind is Why.NO_TORCH else content
+            return self._explain_import(content.reason) if content.kind is Why.NO_TRANSFORMERS else content
         built: Built = self.memory.keep(request, self.command, content, self.versions) if self.memory else content
         return built._replace(loaded=())
+
+    def _explain_import(self, error: str) -> NotBuilt:
+        by, fix = "", INSTALL
+        if self._python:
+            by, fix = f" by {self._python}", f"install them there: {self._python} -m pip install torch transformers"
+        return NotBuilt(f"torch and transformers cannot be imported{by}: {error}", fix, Why.ELSEWHERE)
+
+    def _explain_interpreter(self, problem: str) -> NotBuilt:
+        fix = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
+        return NotBuilt(f"{self._python} {problem}", fix, Why.ELSEWHERE)
 
     def _check_limits(self, child: Child, now: float) -> None:
         if self._python:
             child.check_memory(self.limits.another)
         if not self._is_ready:
             if now - self._since >= self.limits.importing:
-                raise Lost(NotBuilt(Why.SLOW_IMPORT, limit=self.limits.importing))
+                slow = f"torch and transformers were not imported within {self.limits.importing:g} s"
+                raise Lost(NotBuilt(slow, "run it again on a less busy machine", Why.ELSEWHERE))
             return
         for number, task in [*self._tasks.items()]:
             seconds = task.request.seconds or self.limits.building
             if now - task.since >= seconds:
-                why = NotBuilt(Why.TIME, limit=seconds)
+                why = exceed_limit(task.request, f"it was not built within {seconds:g} s", Why.TIME)
             elif task.most_memory and memory_of(task.process) > task.most_memory:
                 unit = 10**6 if task.request.memory else MEGABYTE  # as the table writes it
-                why = NotBuilt(Why.MEMORY, limit=self.limits.find_memory(task.request) // unit)
+                most = self.limits.find_memory(task.request) // unit
+                why = exceed_limit(task.request, f"it took more than {most:,} MB of memory", Why.MEMORY)
             else:
                 continue
             if not task.process:
@@ -236,8 +252,8 @@ class Helper(Struct, eq=False):
         never became ready is not started again.
         """
         if not self.versions:
-            detail = f"does not run as a Python interpreter: {why.reason}"
-            self._fail_all(NotBuilt(Why.NO_PYTHON, detail, python=self._python) if self._python else why)
+            other = self._explain_interpreter(f"does not run as a Python interpreter: {why.reason}")
+            self._fail_all(other if self._python else why)
             return
         if len(self._tasks) == 1:
             self._results[self._tasks.popitem()[0]] = why

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pytest_bertsize.builder.failures import check_built
+from pytest_bertsize.builder.answers import check_built
 from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.files import open_regular, replace_file
 

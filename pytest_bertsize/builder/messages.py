@@ -114,10 +114,9 @@ class Answered(NamedTuple):
 class Untied(NamedTuple):
     """A tie that a class of the project declares, and that the installed release of transformers does not make."""
 
-    path: str  # of the module of this class; "" for the model itself
-    name: str  # of a tensor below it
+    name: str
     source: str
-    by: str  # ``"Tagger.get_output_embeddings"``
+    by: str  # ``Tagger.get_output_embeddings``
 
 
 class Hidden(NamedTuple):
@@ -166,59 +165,29 @@ class Built(NamedTuple):
 
 
 class Why(str, Enum):
-    """Kinds of failure to build a model."""
+    """Kinds of failure that are handled in different ways."""
 
-    NEVER_ASKED = "never-asked"
-    ON_WINDOWS = "on-windows"
-    NO_TORCH = "no-torch"
-    NO_PYTHON = "no-python"
-    SLOW_IMPORT = "slow-import"
+    ELSEWHERE = "elsewhere"  # the system or the interpreter is the reason, whatever the model
+    NO_TRANSFORMERS = "no-transformers"  # as a fork reports; the gate says in which interpreter
     TIME = "time"
     MEMORY = "memory"
-    NO_MEMORY = "no-memory"  # the system refused it
-    KILLED = "killed"
-    CRASHED = "crashed"
-    NONSENSE = "nonsense"
-    NO_PEFT = "no-peft"
-    NO_CLASS = "no-class"
-    NO_MODULE = "no-module"
-    NO_FILE = "no-file"
     ON_META = "on-meta"
     ARGUMENTS = "arguments"
-    RAISED = "raised"
+    OTHER = "other"
 
 
 class NotBuilt(NamedTuple):
-    """The reason that a model was not built; ``failures.py`` has the fixes."""
+    """A model that was not built."""
 
-    kind: Why
-    detail: str = ""  # the sentence of a library, an interpreter or the system; the whole reason of most kinds
-    fix: str = ""  # a fix, if the helper process knows one
-    limit: float = 0  # seconds, or MB of memory, that were exceeded
-    python: str = ""  # another interpreter that builds, as the table names it
+    reason: str  # the rest of a sentence: ``it was not built within 30 s``
+    fix: str = ""  # ``""`` if only the code that builds the model can be at fault
+    kind: Why = Why.OTHER
 
-    @property
-    def lacks_memory(self) -> bool:
-        return self.kind in {Why.MEMORY, Why.NO_MEMORY}
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Return whether the system or the interpreter is the reason, whatever the model."""
-        return self.kind in {Why.ON_WINDOWS, Why.NO_TORCH, Why.NO_PYTHON, Why.SLOW_IMPORT}
-
-    @property
-    def reason(self) -> str:
-        """The rest of a sentence: ``"it was not built within 30 s"``."""
-        by = f" by {self.python}" if self.python else ""
-        return {
-            Why.NEVER_ASKED: "it was never asked for",
-            Why.ON_WINDOWS: "models are not built on Windows",
-            Why.NO_TORCH: f"torch and transformers cannot be imported{by}: {self.detail}",
-            Why.NO_PYTHON: f"{self.python} {self.detail}",
-            Why.SLOW_IMPORT: f"torch and transformers were not imported within {self.limit:g} s",
-            Why.TIME: f"it was not built within {self.limit:g} s",
-            Why.MEMORY: f"it took more than {self.limit:,.0f} MB of memory",
-        }.get(self.kind, self.detail)
+    def suggest_fix(self, *, own: bool) -> str:
+        """Return the fix; ``own`` is true if a function of the project builds the model."""
+        return self.fix or (
+            "fix the factory, or the code that it calls" if own else "correct the value that the class refuses"
+        )
 
 
 class Allowed(NamedTuple):
@@ -243,10 +212,18 @@ def wrap_result(result: Built | NotBuilt) -> Answer:
 def explain_death(status: int, process: str) -> NotBuilt:
     """:param status: the return code, as ``subprocess`` gives it: negative for a signal."""
     if status == -9:  # noqa: PLR2004  (SIGKILL, which Windows lacks)
-        return NotBuilt(Why.KILLED, f"{process} was killed by SIGKILL")
-    if status < 0:
-        return NotBuilt(Why.CRASHED, f"{process} was killed by {signal.Signals(-status).name}")
-    return NotBuilt(Why.CRASHED, f"{process} ended early, with status {status}")
+        fix = "the system kills processes when memory runs out: run it with more memory"
+        return NotBuilt(f"{process} was killed by SIGKILL", fix)
+    ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended early, with status {status}"
+    fix = "change the code that ends the process, or try another release of torch or transformers"
+    return NotBuilt(f"{process} {ended}", fix)
+
+
+def exceed_limit(request: Request, reason: str, kind: Why) -> NotBuilt:
+    """Return the failure of a build that takes too much time or memory."""
+    instead = "build nothing but the module, on the default device" if request.factory else "declare a smaller model"
+    more = "build.seconds, up to 600" if kind is Why.TIME else 'build.memory, up to "16GB"'
+    return NotBuilt(reason, f"{instead}, or allow more: {more}", kind)
 
 
 class Frame(NamedTuple):
@@ -297,55 +274,14 @@ class Frames:
         return end + 1 + int(found[3]) - len(self._read)
 
 
-_SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
-_SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
-_NAMES = ("tensors", "declared_ties", "buffers", "flops", "kinds", "finished", "untied", "hidden")  # fields of a build
-_SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
-
-
-def note_environment() -> None:
-    _SEEN.update(os.environ.items())
-
-
-def hide_secrets(message: Any) -> Any:
-    """Replace secrets in a message: values of environment variables whose names end in ``TOKEN``, ``KEY`` and the like.
-
-    A value is found as it is, as ``repr`` writes it, and with its white space folded. Names in a build keep a value of
-    small letters alone: ``SORT_KEY=word_embeddings`` would turn a tensor into another.
-    """
-    note_environment()
-    words = {
-        form: f"(the value of {name} is left out)"
-        for name, value in _SEEN
-        if name.upper().endswith(_SECRET)
-        for form in (value, repr(value)[1:-1], " ".join(value.split()))
-        if len(form) >= _SHORTEST_SECRET
-    }
-    if not words:
-        return message
-    longest_first = sorted(words, key=len, reverse=True)
-    of_names = (word for word in longest_first if not re.fullmatch("[a-z_.]+", word))
-    secret, in_names = (re.compile("|".join(map(re.escape, each)) or r"(?!)") for each in (longest_first, of_names))
-
-    def hide(value: Any, secret: re.Pattern[str]) -> Any:
-        if isinstance(value, str):
-            return secret.sub(lambda found: words[found[0]], value)
-        if isinstance(value, Built):
-            return [hide(each, in_names if name in _NAMES else secret) for name, each in zip(value._fields, value)]
-        if isinstance(value, Mapping):
-            return {hide(key, secret): hide(each, secret) for key, each in value.items()}
-        return [hide(each, secret) for each in value] if isinstance(value, (list, tuple)) else value
-
-    return hide(message, secret)
-
-
 def encode_frame(kind: str, number: int, message: object) -> bytes:
+    """:param message: ``bytes`` are JSON already."""
     content = message if isinstance(message, bytes) else json.dumps(message).encode()
     return b"%b %d %d\n%b" % (kind.encode(), number, len(content), content)
 
 
 def send_frame(descriptor: int, kind: str, number: int, message: object) -> None:
-    """Write a frame to a blocking descriptor, with secrets hidden; ``bytes`` are JSON, which is passed on unchanged."""
-    remaining = memoryview(encode_frame(kind, number, message if isinstance(message, bytes) else hide_secrets(message)))
+    """Write a frame to a blocking descriptor."""
+    remaining = memoryview(encode_frame(kind, number, message))
     while remaining:
         remaining = remaining[os.write(descriptor, remaining) :]

@@ -22,7 +22,6 @@ from pytest_bertsize.builder.messages import (
     Frames,
     NotBuilt,
     TooLong,
-    Why,
     encode_frame,
     explain_death,
 )
@@ -67,7 +66,7 @@ class Child:
         self._frames = Frames(self._answers, longest)
         self._unwritten = bytearray()  # bytes that the pipe has not taken yet
         self._parent = os.getpid()
-        for descriptor in () if WINDOWS else (self._questions, self._answers):
+        for descriptor in (self._questions, self._answers):
             os.set_blocking(descriptor, False)
 
     @property
@@ -110,12 +109,12 @@ class Child:
             self._unwritten.clear()
 
     def lose(self, deed: str = "sent an unreadable answer") -> Lost:
-        return Lost(NotBuilt(Why.NONSENSE, f"{self._name} {deed}"))
+        return Lost(NotBuilt(f"{self._name} {deed}"))
 
     def check_memory(self, most: int) -> None:
         """:raises Lost: if the process takes more than ``most`` bytes of memory."""
         if memory_of(self.process.pid) > most:
-            raise Lost(NotBuilt(Why.MEMORY, limit=most // MEGABYTE))
+            raise Lost(NotBuilt(f"it took more than {most // MEGABYTE:,} MB of memory"))
 
     def end(self) -> None:
         """Kill the process; in a fork of its parent, only mark it as ended, because a fork cannot wait for it."""
@@ -131,22 +130,16 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
     :param folder: the folder in which the module runs; ``None`` for the current one.
     :raises Lost: if the process is dead, silent or answers nonsense.
     """
+    if WINDOWS:
+        raise Lost(NotBuilt("code of the project is not run on Windows"))
     child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", allowed.answer)
-    too_slow = Lost(NotBuilt(Why.RAISED, f"it was not done within {allowed.seconds:g} s"))
     try:
-        if WINDOWS:  # there, one cannot wait for a pipe and watch the memory as well
-            said, _ = child.process.communicate(encode_frame("ask", 0, question), allowed.seconds)
-            if not said:
-                raise Lost(explain_death(child.process.wait(), "its process"))
-            return json.loads(said.partition(b"\n")[2])
         child.send("ask", 0, question)
         while (frame := child.read()) is None:
             if monotonic() - child.started >= allowed.seconds:
-                raise too_slow
+                raise Lost(NotBuilt(f"it was not done within {allowed.seconds:g} s"))
             child.check_memory(allowed.memory)
         return json.loads(frame.content)
-    except subprocess.TimeoutExpired:
-        raise too_slow from None
     except ValueError:
         raise child.lose() from None
     finally:
@@ -169,12 +162,11 @@ def start_process(command: Sequence[str], folder: Path | None = None) -> subproc
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and its descendants; the process group still finds a descendant whose parent has exited."""
     end_family(process.pid)
-    with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    for stream in (process.stdin, process.stdout):
-        if stream:
-            with contextlib.suppress(OSError):
-                stream.close()
+    for stream in filter(None, (process.stdin, process.stdout)):
+        with contextlib.suppress(OSError):
+            stream.close()
     process.wait()
 
 

@@ -22,7 +22,7 @@ from pytest_bertsize.builder.confined import (
     NetworkRefused,
     answer_one_question,
     describe_error,
-    find_place,
+    hide_secrets,
     limit_memory,
 )
 from pytest_bertsize.config.model_config import nest
@@ -47,9 +47,9 @@ def _answer_question(asked: Any) -> dict[str, Any]:
         sys.path[:0] = [asked["root"], *asked["paths"]]
         return _make_config(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
-        return {"message": refused.message, "fix": refused.fix}
+        return {"message": hide_secrets(refused.message), "fix": refused.fix}
     except NetworkRefused as error:
-        return {"message": f"{error}{find_place(error, asked['root'])}", "fix": "read it from a file of the project"}
+        return {"message": describe_error(error, asked["root"]), "fix": "read it from a file of the project"}
     except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
         return {"message": f"it raised {describe_error(error, asked['root'])}", "fix": "fix the function"}
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
-from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result
+from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, wrap_result
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin.failures import Attachments
@@ -182,7 +182,7 @@ def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
         try:
             built, failed = read_answers()[name]
         except OSError as error:
-            return NotBuilt(Why.NONSENSE, f"the xdist worker cannot read the builds: {error}")
-        return built or failed or NotBuilt(Why.NEVER_ASKED)
+            return NotBuilt(f"the xdist worker cannot read the builds: {error}")
+        return built or failed or NotBuilt("it was never asked for")
 
     return result

@@ -99,16 +99,12 @@ def _show_value(value: object) -> str:
 
 
 def check_ties(built: Built) -> list[Finding]:
-    """Return an error for each class with ties that the build has not made, and one for all other wrong ties."""
-    found, first = [], {each.by: each.path for each in reversed(built.untied)}
-    for by, path in first.items():
-        pairs = [each for each in built.untied if (each.by, each.path) == (by, path)]
-        prefix = f"{path}." if path else ""
-        tied = listed([f"{prefix}{each.name} to {prefix}{each.source}" for each in pairs], MOST_NAMED)
-        assigned = listed([f"self.{each.name} = self.{each.source}" for each in pairs], MOST_NAMED)
-        message = f"{by} ties {tied}, and transformers {built.transformers}, which built it, has not made that tie"
-        by_itself = "transformers 5 ties by the dict _tied_weights_keys in post_init(), 4 by get_output_embeddings()"
-        fix = f"assign it in the constructor, {assigned} ({by_itself}); or remove {by}"
+    """Return an error for each tie that the build has not made, and one for all other wrong ties."""
+    found, by_itself = [], "transformers 5 ties by the dict _tied_weights_keys in post_init(), 4 by this method"
+    for name, source, by in built.untied:
+        ties = f"{by} ties {name} to {source}"
+        message = f"{ties}, and transformers {built.transformers}, which built it, has not made that tie"
+        fix = f"assign the one to the other in the constructor ({by_itself}); or remove {by}"
         found.append(Finding("untied", message, fix))
     if lost := built.lost_ties():
         named = listed(fold_names(lost), MOST_NAMED)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Locked
-from pytest_bertsize.builder.failures import suggest_fix
-from pytest_bertsize.builder.messages import Built, NotBuilt
+from pytest_bertsize.builder.messages import Built, NotBuilt, Why
 from pytest_bertsize.builder.structure import NoComponent, find_components, inventory_of
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import Finding, Severity, Unusable
@@ -55,8 +54,8 @@ def conclude(
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
     if isinstance(built, NotBuilt):
         failed = f"{subject.architecture} could not be built: "
-        message = f"{'' if built.is_elsewhere else failed}{built.reason}"
-        fix = suggest_fix(built, own=subject.model.factory is not None)
+        message = f"{'' if built.kind is Why.ELSEWHERE else failed}{built.reason}"
+        fix = built.suggest_fix(own=subject.model.factory is not None)
         found = found.with_findings(Finding("build-failed", message, fix))
     elif built:
         found = found.with_findings(*build_findings.check_hidden(built, found.name, accepted.lock))

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 import pytest_bertsize.builder.child as folder_of_child
 from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.start import OLDEST
-from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.registry import Registry
@@ -90,8 +89,15 @@ def building() -> Iterator[Callable[..., Helper]]:
         helper.stop()
 
 
-def is_no_python(detail: str) -> NotBuilt:
-    return NotBuilt(Why.NO_PYTHON, detail, python=".venv/bin/python")
+def is_no_python(problem: str) -> NotBuilt:
+    fix = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
+    return NotBuilt(f".venv/bin/python {problem}", fix, Why.ELSEWHERE)
+
+
+def lacks(library: str) -> NotBuilt:
+    error = f"ModuleNotFoundError: No module named '{library}'"
+    fix = "install them there: .venv/bin/python -m pip install torch transformers"
+    return NotBuilt(f"torch and transformers cannot be imported by .venv/bin/python: {error}", fix, Why.ELSEWHERE)
 
 
 # what it is, and what it is kept from
@@ -143,7 +149,7 @@ def test_nothing_of_the_gate_is_there_and_no_network_from_the_first_instruction_
         os.set_inheritable(stream.fileno(), True)  # noqa: FBT003
         helper = building(environment(tmp_path / ".venv", files))
         result = helper.result("tiny")
-    assert result == NotBuilt(Why.NO_CLASS, "transformers 4.57.6 has no model class BertModel")
+    assert getattr(result, "reason", "") == "transformers 4.57.6 has no model class BertModel"
     assert helper.versions["transformers"] == "4.57.6"
     assert helper.versions["python"] == platform.python_version()
     assert json.loads(helper.versions["torch"]) == {
@@ -192,8 +198,7 @@ def test_a_class_of_the_projects_own_needs_no_transformers(tmp_path: Path) -> No
     helper.build_with(python, ".venv/bin/python")
     helper.ask([ask_for_factory(tmp_path, "build"), REQUEST])
     assert isinstance(helper.result("build"), Built)
-    lacks = "ModuleNotFoundError: No module named 'transformers'"
-    assert helper.result("tiny") == NotBuilt(Why.NO_TORCH, lacks, python=".venv/bin/python")
+    assert helper.result("tiny") == lacks("transformers")
     helper.stop()
 
 
@@ -221,12 +226,9 @@ def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Building, 
 def test_without_a_library_it_says_what_to_install_where(
     building: Building, tmp_path: Path, files: dict[str, str]
 ) -> None:
-    failure = building(environment(tmp_path / ".venv", files)).result("tiny")
-    detail = f"ModuleNotFoundError: No module named '{'transformers' if files else 'torch'}'"
-    assert failure == NotBuilt(Why.NO_TORCH, detail, python=".venv/bin/python")
-    assert failure.reason == f"torch and transformers cannot be imported by .venv/bin/python: {detail}"
-    there = "install them there: .venv/bin/python -m pip install torch transformers"
-    assert suggest_fix(failure, own=False) == there
+    assert building(environment(tmp_path / ".venv", files)).result("tiny") == lacks(
+        "transformers" if files else "torch"
+    )
 
 
 def test_a_python_that_is_too_old_says_so(building: Building, tmp_path: Path) -> None:

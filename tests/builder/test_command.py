@@ -170,12 +170,11 @@ def test_what_check_model_is_given_by_the_name_is_the_model(found: dict[str, Any
     else:
         told = f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
         assert isinstance(expected, str), told
-        assert fnmatchcase(told, expected.replace("[", "[[]")), told
+        assert fnmatchcase(f"{told}; ", f"{expected}; *".replace("[", "[[]")), told
 
 
 def test_a_function_that_several_models_share_returns_the_model(root: Path) -> None:
     one = Request("", "", "", {}, {}, root=str(root), factory="both:build", config_given=False)
     for names, shapes in ((["line"], [(9, 9), (9,)]), (["line", "other"], [(2, 3), (2,)])):
         for answer in ask_helper([one._replace(name=name, declared=name) for name in names]).values():
-            assert isinstance(answer, Built)
-            assert [each.shape for each in answer.tensors] == shapes
+            assert [each.shape for each in getattr(answer, "tensors", ())] == shapes

@@ -15,7 +15,7 @@ import pytest
 from pytest_bertsize.builder.child import from_pretrained
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import REFUSED, Refused
-from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request, Why
+from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request
 from tests.builder.conftest import ask_helper
 from tests.conftest import TINY
 
@@ -311,7 +311,6 @@ except Exception: pass
 return AutoModel.from_pretrained("acme/tiny")
 """
     assert ask_helper([request(tmp_path, body)])["m"] == NotBuilt(
-        Why.RAISED,
         "it asked the hub for modules.json of 'acme/tiny', and the code caught that and went on",
         "put the file into the folder of the config that hub names for 'acme/tiny'",
     )

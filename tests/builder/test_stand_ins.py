@@ -14,7 +14,7 @@ import pytest
 
 from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import stand_ins
-from pytest_bertsize.builder.child.stand_ins import EXTENSIONS, StandIn, describe_stand_ins, run_with_stand_ins
+from pytest_bertsize.builder.child.stand_ins import StandIn, describe_stand_ins, run_with_stand_ins
 from pytest_bertsize.builder.confined import Refused
 
 Use = Callable[[Any], object]
@@ -74,14 +74,6 @@ def test_it_can_be_held_compared_by_identity_put_into_a_set_and_copied() -> None
     assert {acme.Layer}
     assert copy.deepcopy(acme.Layer).__name__ == "acme.Layer"
     assert not hasattr(acme, "__version__")
-
-
-def test_an_extension_is_not_compiled_and_can_be_held() -> None:
-    with stand_ins.keep_in_place():
-        fast = sys.modules[EXTENSIONS].load(name="fast", sources=["fast.cpp"])
-    assert [*describe_stand_ins()] == ["extensions not compiled and not used: fast"]
-    with pytest.raises(Refused, match=r"^fast\.layer is used"):
-        fast.layer(3)
 
 
 # a project that lacks something

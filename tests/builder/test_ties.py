@@ -13,8 +13,6 @@ from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import adapt
-from pytest_bertsize.builder.child.stand_ins import complete_init_weights
-from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Untied
 from tests.conftest import TINY
 
@@ -155,7 +153,7 @@ def test_a_copy_of_a_head_for_an_adapter_keeps_the_tie_inside_it() -> None:
     assert found.lost_ties() == []
 
 
-# ties of a class of the project, declared as another release reads them
+# ties that a class of the project declares
 
 WORDS = "bert.embeddings.word_embeddings.weight"
 
@@ -180,43 +178,21 @@ class Mapped(Tagger):
     _tied_weights_keys = {"output.weight": WORDS}  # noqa: RUF012
 
 
-class Unfinished(Mapped):
-    """As 5 would tie it, if the constructor called ``post_init``."""
-
-    def post_init(self) -> None:
-        """Do nothing."""
+class OfTheLibrary(Tagger):
+    __module__ = "transformers.models.tagger"
+    get_output_embeddings = Tagger.get_output_embeddings
 
 
-BY_OUTPUT = Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")
+BY = "Tagger.get_output_embeddings"
 UNTIED: dict[str, tuple[Callable[[], Any], list[Untied]]] = {
-    "output": (Tagger, [BY_OUTPUT]),
+    "output": (Tagger, [Untied("output.weight", WORDS, BY)]),
     "a config that does not tie": (lambda: Tagger(tie_word_embeddings=False), []),
     "a dict": (Mapped, []),
-    "a dict without post_init": (Unfinished, [Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")]),
-    "in another module": (lambda: torch.nn.ModuleDict({"of": Tagger()}), [BY_OUTPUT._replace(path="of")]),
+    "a class of the library": (OfTheLibrary, []),
+    "inside": (lambda: torch.nn.ModuleDict({"of": Tagger()}), [Untied("of.output.weight", f"of.{WORDS}", BY)]),
 }
 
 
 @pytest.mark.parametrize(("made", "untied"), UNTIED.values(), ids=UNTIED)
 def test_a_tie_that_transformers_4_makes_and_5_does_not_is_found(made: Callable[[], Any], untied: list[Untied]) -> None:
-    model = made()
-    before = {name: id(each) for name, each in model.named_parameters(remove_duplicate=False)}
-    assert list(take_inventory(model, own=True).untied) == untied
-    assert {name: id(each) for name, each in model.named_parameters(remove_duplicate=False)} == before
-
-
-def test_a_tie_that_transformers_5_makes_and_4_does_not_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Mapped()
-    model.output.weight = torch.nn.Parameter(torch.empty(TINY["vocab_size"], TINY["hidden_size"], device="meta"))
-    monkeypatch.delattr(transformers.PreTrainedModel, "get_expanded_tied_weights_keys")
-    untied = Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")
-    assert take_inventory(model, own=True).untied == (untied,)
-
-
-def test_a_list_where_transformers_5_reads_a_dict_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("init_weights", "get_expanded_tied_weights_keys"):  # which are put back
-        monkeypatch.setattr(transformers.PreTrainedModel, name, getattr(transformers.PreTrainedModel, name))
-    complete_init_weights()
-    said = f"Listing._tied_weights_keys is a list, which transformers {transformers.__version__} does not read"
-    with pytest.raises(Refused, match=f"^{said}$"):
-        type("Listing", (Tagger,), {"_tied_weights_keys": ["output.weight"]})()
+    assert list(take_inventory(made(), own=True).untied) == untied

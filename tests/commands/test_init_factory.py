@@ -102,7 +102,7 @@ class Untied(BertPreTrainedModel):
     def __init__(self):
         super().__init__(BertConfig(**SIZES))
         self.bert, self.words = BertModel(self.config), nn.Linear(48, 101)
-        self.init_weights()
+        self.post_init()
     def get_output_embeddings(self): return self.words
 
 class Plain(nn.Module):

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Lock, Locked, hash_sources, read_lock, render_lock
-from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why
+from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.review.gate import Gate, Mode
@@ -83,7 +83,7 @@ class OwnProject:
             self.built.append(name)
             request = gate.find_requests(gate.settings.names)[name]
             if self.refuses(request.config):
-                return NotBuilt(Why.RAISED, "ValueError: no")
+                return NotBuilt("ValueError: no")
             code = {**self.code, **(self.by_table if (request.factory, request.kwargs) != ("own:build", {}) else {})}
             return Built(tensors(request.config, code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
 

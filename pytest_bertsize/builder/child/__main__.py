@@ -152,7 +152,8 @@ def build(request: Request, pipe: int) -> Answer:
     confined.cut_off()
     errors = sys.stderr = confined.LastLine(sys.stderr.buffer)
     if not request.factory and "transformers" not in sys.modules:
-        return Answer(failed=NotBuilt(Why.NO_TORCH, "ModuleNotFoundError: No module named 'transformers'"))
+        missing = "ModuleNotFoundError: No module named 'transformers'"
+        return Answer(failed=NotBuilt(missing, kind=Why.NO_TRANSFORMERS))
     try:
         import_maker(request)
         confined.limit_memory(request.memory + (OWN_MEMORY if request.factory else confined.MEMORY_ABOVE_IMPORT))
@@ -163,7 +164,8 @@ def build(request: Request, pipe: int) -> Answer:
         return Answer(failed=explain_error(error, request, errors.read_last()))
     if confined.REFUSED:
         first = confined.REFUSED[0]
-        return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
+        went_on = f"{confined.describe_error(first)}, and the code caught that and went on"
+        return Answer(failed=NotBuilt(went_on, first.fix, first.kind))
     loaded = () if request.runs_own_code else list_loaded()
     handed_as, answered = "".join(confined.HANDED[-1:]), list_answers()
     return Answer(built._replace(handed_as=handed_as, answered=answered, stood_in=describe_stand_ins(), loaded=loaded))

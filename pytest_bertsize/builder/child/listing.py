@@ -242,29 +242,19 @@ def _find_name(held: Any, parameters: Mapping[str, Any]) -> str:
 
 
 def _find_untied(modules: Modules, parameters: Mapping[str, Any]) -> Iterator[Untied]:
-    """Yield ties that classes of the project declare, and that the installed release of transformers does not make.
+    """Yield ties that classes of the project declare by ``get_output_embeddings``, and that the build has not made.
 
-    transformers 4 ties the results of ``get_output_embeddings`` and ``get_input_embeddings``; in transformers 5,
-    ``post_init`` reads a dict.
+    transformers 4 ties its result to that of ``get_input_embeddings``; 5 reads a dict, and only in ``post_init``.
     """
     base = find_library_base()
-    for path, module in modules.items() if base else ():
-        if not isinstance(module, base) or not getattr(module.config, "tie_word_embeddings", True):
+    for module in modules.values():
+        own = next((each for each in type(module).__mro__ if "get_output_embeddings" in vars(each)), object)
+        if not isinstance(module, base) or not _is_own(own) or not getattr(module.config, "tie_word_embeddings", True):
             continue
-        has_finished = hasattr(base, "get_expanded_tied_weights_keys") and hasattr(module, "all_tied_weights_keys")
-        by = "get_output_embeddings" if has_finished else "_tied_weights_keys"
-        own = next((each for each in type(module).__mro__ if by in vars(each)), object)
-        if not _is_own(own):
-            continue
-        prefix = join_path(path, "")
-        inside = {name[len(prefix) :]: each for name, each in parameters.items() if name.startswith(prefix)}
-        ties: Any = module._tied_weights_keys  # noqa: SLF001
-        if has_finished:  # transformers 5
-            ends = [_find_name(get(), inside) for get in (module.get_output_embeddings, module.get_input_embeddings)]
-            ties = dict([ends]) if all(ends) else {}
-        for name, source in ties.items() if isinstance(ties, dict) else ():
-            if inside.get(name) is not inside.get(source):
-                yield Untied(path, name, source, f"{own.__name__}.{by}")
+        ends = module.get_output_embeddings(), module.get_input_embeddings()
+        output, words = (_find_name(each, parameters) for each in ends)
+        if output and words and parameters[output] is not parameters[words]:
+            yield Untied(output, words, f"{own.__name__}.get_output_embeddings")
 
 
 # refusals of parameters that the list would count wrongly
@@ -302,10 +292,9 @@ def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if 100 * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
-        more = f"; the model has {len(packed) - 1:,} more like it" if len(packed) > 1 else ""
         holds = f"{largest.name} is a buffer of {largest.numbers:,} numbers of {largest.dtype}"
         fix = f"{BEFORE} (or make a mask torch.bool, an index torch.int64, or write persistent=False)"
-        raise Refused(f"{holds}, which may pack several in one{more}", fix)
+        raise Refused(f"{holds}, which may pack several in one", fix)
 
 
 # parameters that torch does not see: no optimiser trains them, and no list has them
@@ -326,10 +315,10 @@ def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
     tensors = [each for held in ("_parameters", "_buffers") for _, each in walk_tensors(modules, held)]
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
-    found: dict[str, tuple[str, str, Counter[tuple[int, ...]]]] = {}  # name, class and shapes, by the folded name
+    found: dict[str, tuple[str, Counter[tuple[int, ...]]]] = {}  # class and shapes, by the folded name
     for where, value in _list_attributes(modules):
-        kind, waiting = type(value).__name__, [value]
-        shapes: Counter[tuple[int, ...]] = Counter()
+        kind, shapes = found.setdefault(pattern(where), (type(value).__name__, Counter()))
+        waiting = [value]
         while waiting:
             each = waiting.pop()
             if id(each) in seen or not gc.is_tracked(each):  # a number, a text or the like
@@ -342,17 +331,16 @@ def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
                 waiting += _look_inside(each)
             elif each.numel() and (isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf)):
                 shapes[(*each.shape,)] += 1
-        if shapes:
-            folded = pattern(where)
-            before = found.get(folded)
-            found[folded] = (folded, before[1], before[2] + shapes) if before else (where, kind, shapes)
-    return tuple(_count_hidden(*each) for each in found.values())
-
-
-def _count_hidden(name: str, kind: str, shapes: Counter[tuple[int, ...]]) -> Hidden:
-    numbers = sum(times * prod(shape) for shape, times in shapes.items())
-    written = (f"{times} of {'×'.join(map(str, shape)) or 1}" for shape, times in sorted(shapes.items()))
-    return Hidden(name, kind, numbers, tuple(written))
+    return tuple(
+        Hidden(
+            name,
+            kind,
+            sum(times * prod(shape) for shape, times in shapes.items()),
+            tuple(f"{times} of {'×'.join(map(str, shape)) or 1}" for shape, times in sorted(shapes.items())),
+        )
+        for name, (kind, shapes) in found.items()
+        if shapes
+    )
 
 
 def _list_attributes(modules: Modules) -> Iterator[Named]:

@@ -22,13 +22,20 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.stand_ins import (
-    complete_init_weights,
     describe_stand_ins,
     keep_in_place,
     run_with_stand_ins,
 )
-from pytest_bertsize.builder.confined import CALLED, OTHERS, Counted, HandedOver, Refused, describe_error
-from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
+from pytest_bertsize.builder.confined import (
+    CALLED,
+    OTHERS,
+    Counted,
+    HandedOver,
+    Refused,
+    describe_error,
+    hide_secrets,
+)
+from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why, exceed_limit
 from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -40,6 +47,10 @@ CALL_IT = "call it on the finished model (from pytest_bertsize import check_mode
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
     'factory = "module:function"'
+)
+NO_WEIGHTS = (
+    "a count needs no weights: load them only if their file exists (if Path(file).exists()), and commit any other "
+    "file to the project"
 )
 
 
@@ -74,7 +85,8 @@ def import_peft() -> tuple[Any, Any]:
         from peft import PEFT_TYPE_TO_CONFIG_MAPPING, get_peft_model
     except ImportError as error:
         lacks = f"the model has an adapter, and PEFT cannot be imported ({type(error).__name__}: {error})"
-        raise Refused(lacks, why=Why.NO_PEFT) from None
+        fits = "pip install 'pytest-bertsize[peft]' where the model is built, in a release that fits transformers"
+        raise Refused(lacks, fits) from None
     return PEFT_TYPE_TO_CONFIG_MAPPING, get_peft_model
 
 
@@ -134,23 +146,24 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     if OTHERS:
         text = f"{text}; check_model was called with {', '.join(map(repr, OTHERS))}, and did not end the code"
     if isinstance(cause, Refused):
-        return NotBuilt(cause.why, text, cause.fix)
-    fix = BEFORE_CHECK if request.command else ""
+        return NotBuilt(text, hide_secrets(cause.fix), cause.kind)
+    kind, fix = Why.OTHER, BEFORE_CHECK if request.command else ""
+    is_usual = isinstance(cause, (RuntimeError, ValueError, TypeError))
     if isinstance(cause, SystemExit):
         after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
         handed = "handed over" if request.command else "returned"
-        return NotBuilt(Why.RAISED, f"the code exited before it {handed} a model: {text}{after}", fix)
-    lower, is_usual = text.lower(), isinstance(cause, (RuntimeError, ValueError, TypeError))
-    reasons = {
-        Why.ON_META: request.device == "meta" and is_usual and re.search(r"\bmeta\b", lower),
-        Why.NO_MEMORY: isinstance(cause, MemoryError) or re.search("(not enough|out of|allocate) memory", lower),
-        Why.NO_MODULE: isinstance(cause, ImportError if request.factory else ModuleNotFoundError),
-        Why.NO_FILE: isinstance(cause, FileNotFoundError),
-    }
-    why = next((why for why, is_so in reasons.items() if is_so), Why.RAISED)
-    if why in {Why.RAISED, Why.ON_META}:
+        text = f"the code exited before it {handed} a model: {text}{after}"
+    elif isinstance(cause, MemoryError) or re.search("(not enough|out of|allocate) memory", text.lower()):
+        return exceed_limit(request, text, Why.MEMORY)
+    elif isinstance(cause, ImportError if request.factory else ModuleNotFoundError):
+        fix = "add the folder of a module of your own to pytest's pythonpath, or install it, or correct its name"
+    elif isinstance(cause, FileNotFoundError):
+        fix = fix or NO_WEIGHTS
+    else:
         text = "; ".join((text, *describe_stand_ins()))
-    return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
+        if request.device == "meta" and is_usual and re.search(r"\bmeta\b", text.lower()):
+            kind, fix = Why.ON_META, 'build it with values: build.device = "cpu"'
+    return NotBuilt(text, fix, kind)
 
 
 # a class of the library
@@ -182,7 +195,8 @@ def find_model_class(request: Request) -> Any:
     if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
         return found
     where = f"transformers {transformers.__version__}" if of_library else request.module
-    raise Refused(f"{where} has no model class {request.architecture}", why=Why.NO_CLASS)
+    fix = "install a version of transformers that has it, or correct the name"
+    raise Refused(f"{where} has no model class {request.architecture}", fix)
 
 
 def read_config_values(request: Request) -> ConfigSaid:
@@ -275,7 +289,6 @@ def _run_project(request: Request) -> nn.Module:
     """Run the project's function or command until it returns the model or hands it to ``check_model``."""
     import torch
 
-    complete_init_weights()
     made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
     if isinstance(made, torch.nn.Module):
         return made
@@ -378,7 +391,8 @@ def _call_factory(request: Request) -> Any:
             given = ["one argument (the config as a dict)"] if arguments else []
             given += [f"kwargs = {{ {', '.join(kwargs)} }}"] if kwargs else []
             is_called = f"is called with {' and '.join(given) or 'no argument'}: {error}"
-            raise Refused(f"{request.factory}{signature} {is_called}", why=Why.ARGUMENTS) from None
+            fix = "write kwargs, or a function of the project that calls it with its arguments"
+            raise Refused(f"{request.factory}{signature} {is_called}", fix, Why.ARGUMENTS) from None
     is_model_class = inspect.isclass(function) and issubclass(function, listing.find_library_base())
     if is_model_class:
         arguments = [function.config_class.from_dict(each) for each in arguments]

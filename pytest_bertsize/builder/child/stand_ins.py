@@ -1,6 +1,6 @@
 """Stand-ins for names that the project's code imports and that are not installed; code that uses one fails.
 
-What the code asks of a device, a compiler or torch's hub is left undone, because it changes no shape.
+What the code asks of a device or of torch's hub is left undone, because it changes no shape.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, of a copy
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
 STOOD_IN: dict[str, dict[str, None]] = {}  # each kind of stand-in, in words, and the replaced names, as keys
 ADDED: list[str] = []  # missing names that this process found while it ran code of the project
-EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names the interpreter)'
 ADD_FOLDER = "add the folder of a module of your own to pytest's pythonpath"
 
@@ -146,7 +145,7 @@ def _find_missing_name(error: ImportError | AttributeError) -> str:
     return ".".join(filter(None, (error.name, found[1]))) if found and error.name else ""
 
 
-# a model stays where it is built, and nothing is compiled
+# a model stays where it is built
 
 
 class Fetched(dict[str, Any]):
@@ -155,7 +154,7 @@ class Fetched(dict[str, Any]):
 
 @contextlib.contextmanager
 def keep_in_place() -> Iterator[None]:
-    """Let ``model.to(device)`` and the like do nothing; compile no extension, and load no weights of ``torch.hub``."""
+    """Let ``model.to(device)`` and the like do nothing, and load no weights of ``torch.hub``."""
     import torch
 
     def fetch_nothing(url: str, *_: object, **__: object) -> Fetched:
@@ -164,10 +163,6 @@ def keep_in_place() -> Iterator[None]:
 
     def load_unless_fetched(self: Any, state_dict: Any, *arguments: Any, **named: Any) -> Any:
         return load(self, self.state_dict() if isinstance(state_dict, Fetched) else state_dict, *arguments, **named)
-
-    def compile_nothing(name: str, *_: object, **__: object) -> StandIn:
-        note_stand_in("extensions not compiled and not used", name)
-        return StandIn(name)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(patch.object(torch.cuda, "set_device", lambda _: None))
@@ -181,10 +176,6 @@ def keep_in_place() -> Iterator[None]:
         for module in [*sys.modules.values()]:  # torchvision has a name of its own for it
             if getattr(module, "__dict__", {}).get(name) is fetch:
                 stack.enter_context(patch.object(module, name, fetch_nothing))
-        if EXTENSIONS not in sys.modules:
-            compiler = sys.modules[EXTENSIONS] = cast("Any", StandIn(EXTENSIONS))
-            compiler.load = compiler.load_inline = compile_nothing
-            stack.callback(sys.modules.pop, EXTENSIONS, None)
         yield
 
 
@@ -201,29 +192,3 @@ def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
         return self if dtype is None else own(self, dtype)
 
     return to
-
-
-def complete_init_weights() -> None:
-    """Let ``self.init_weights()`` find the ties; transformers 5 finds them only in ``self.post_init()``."""
-    base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
-    if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
-        return
-    own, expand = vars(base)["init_weights"], vars(base)["get_expanded_tied_weights_keys"]
-    release = f"transformers {sys.modules['transformers'].__version__}"
-
-    def init_weights(self: Any) -> None:
-        if not hasattr(self, "all_tied_weights_keys"):
-            calls = f"classes that call init_weights() and not post_init(), which {release} needs"
-            note_stand_in(calls, type(self).__name__)
-            self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
-        own(self)
-
-    def get_expanded_tied_weights_keys(self: Any, *arguments: Any, **named: Any) -> Any:
-        listed = self._tied_weights_keys
-        if listed and not isinstance(listed, dict) and getattr(self.config, "tie_word_embeddings", False):
-            lists = f"{type(self).__name__}._tied_weights_keys is a list, which {release} does not read"
-            fix = "write a dict of each name and its source, or build it with transformers 4"
-            refuse(Refused(lists, f"{fix} {THERE}"))
-        return expand(self, *arguments, **named)
-
-    base.init_weights, base.get_expanded_tied_weights_keys = init_weights, get_expanded_tied_weights_keys

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.git import ask_git, find_repository
 from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
-from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import OF_DISK, Answered, Built, NotBuilt, Request, Why
 from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, in_cache
 from pytest_bertsize.closed_forms.registry import registry_of
@@ -152,8 +151,11 @@ def _build(
         built = helper.result(request.name)
         if isinstance(built, Built) or "build" in kept or draft.build:
             break
-        more: dict[Why, dict[str, str | int]] = {Why.MEMORY: {"memory": MORE}, Why.NO_MEMORY: {"memory": MORE}}
-        more |= {Why.ON_META: {"device": "cpu"}, Why.TIME: {"seconds": LONGER}}
+        more: dict[Why, dict[str, str | int]] = {
+            Why.MEMORY: {"memory": MORE},
+            Why.ON_META: {"device": "cpu"},
+            Why.TIME: {"seconds": LONGER},
+        }
         if built.kind not in more:
             break
         draft = replace(draft, build=more[built.kind])
@@ -190,7 +192,7 @@ def _name_after(factory: str) -> str:
 
 
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
-    fix = suggest_fix(failed, own=True)
+    fix = failed.suggest_fix(own=True)
     if failed.kind is Why.ARGUMENTS:
         give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
         made, build = wish.factory.partition(":")[2], f"build_{_name_after(wish.factory)}"
