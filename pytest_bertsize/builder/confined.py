@@ -89,7 +89,7 @@ def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
 def answer_one_question(find_answer: Callable[[Any], object]) -> NoReturn:
     """Answer the question on standard input, and exit; the code that finds the answer has no pipe and no network."""
     keep_to_oneself()
-    answers, asked = take_over_output(), take_over_input()
+    asked, answers = take_over_pipes()
     frame = Frames(asked).read()
     os.close(asked)
     cut_off()
@@ -137,19 +137,12 @@ def end_below(number: int, spared: Collection[int] = ()) -> None:
                     os.kill(process, end)
 
 
-def take_over_output() -> int:
-    """Keep standard output for the answers, and discard the output of foreign code."""
-    answers, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    return answers
-
-
-def take_over_input() -> int:
-    """Keep standard input for the questions, and leave foreign code nothing to read."""
-    asked = os.dup(0)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    return asked
+def take_over_pipes() -> tuple[int, int]:
+    """Return standard input and output for questions and answers, and give foreign code neither."""
+    asked, answers, nowhere = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nowhere, standard)
+    return asked, answers
 
 
 class LastLine(io.TextIOWrapper):

@@ -73,7 +73,7 @@ class Fork:
 def main() -> None:
     confined.keep_to_oneself()
     gc.disable()
-    answers = confined.take_over_output()
+    asked, answers = confined.take_over_pipes()
     try:
         import torch
 
@@ -87,7 +87,6 @@ def main() -> None:
         os._exit(1)
     gc.freeze()
     gc.enable()
-    asked = confined.take_over_input()
     send_frame(answers, "ready", 0, {**versions, "python": platform.python_version()})
     sys.addaudithook(confined.refuse_the_network)
     with contextlib.suppress(EOFError):
@@ -98,27 +97,27 @@ def main() -> None:
 
 def serve(asked: int, answers: int) -> None:
     """Start a fork for each request until the input ends, which raises an ``EOFError``; the gate sets the limits."""
-    questions, forks = Frames(asked), dict[int, Fork]()
+    questions = Frames(asked)
     with selectors.DefaultSelector() as selector:
         selector.register(asked, selectors.EVENT_READ)
 
         def start(number: int, request: Request, missing: Sequence[str] = ()) -> None:
             fork = start_fork(number, request, answers, missing)
-            forks[fork.pipe] = fork
-            selector.register(fork.pipe, selectors.EVENT_READ)
+            selector.register(fork.pipe, selectors.EVENT_READ, fork)
 
         while True:
             for key, _ in selector.select():
-                if key.fd == asked:
+                fork: Fork | None = key.data
+                if fork is None:
                     if frame := questions.read():
                         start(frame.number, read_request(frame.content))
-                elif forks[key.fd].pass_on(answers):
-                    selector.unregister(key.fd)
-                    ended = forks.pop(key.fd)
-                    if ended.missing:
-                        start(ended.number, ended.request, ended.missing)
-                    if ended.request.runs_own_code:  # processes that it left behind when it exited
-                        confined.end_below(os.getpid(), {each.process for each in forks.values()})
+                elif fork.pass_on(answers):
+                    selector.unregister(fork.pipe)
+                    if fork.missing:
+                        start(fork.number, fork.request, fork.missing)
+                    if fork.request.runs_own_code:  # processes that it left behind when it exited
+                        others = [each.data for each in selector.get_map().values()]
+                        confined.end_below(os.getpid(), {each.process for each in others if each})
 
 
 def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:

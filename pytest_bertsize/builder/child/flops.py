@@ -1,7 +1,7 @@
 """Count FLOPs with torch's own counter, around one forward pass on the meta device.
 
-The counter ignores some products silently. This module adds formulas for a matrix and a vector, for two vectors and for
-``nn.Bilinear``. It refuses any other product without a formula, and any operation that is not torch's.
+The counter ignores some products silently. This module adds formulas for a matrix and a vector, and for two vectors. It
+refuses any other product without a formula, and any operation that is not torch's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TORCHS = ("aten", "prim", "prims")  # namespaces of operations that torch has itself
 PRODUCT = re.compile(
-    r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp"
+    r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp|_trilinear"
 )
 """Pattern of the names of torch's operations that multiply matrices or vectors."""
 NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
@@ -68,24 +68,10 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     return tuple(watch.flops.items())
 
 
-def _count_trilinear(*operands: Any, **_: Any) -> int:
-    """Count the FLOPs of ``aten._trilinear``, a product of three tensors, each repeated along given dimensions."""
-    full: list[int] = []
-    for shape, repeated in zip(operands[:3], operands[3:6]):
-        whole = list(shape)
-        for dimension in sorted(repeated):
-            whole.insert(dimension, 1)
-        full = [max(sizes) for sizes in zip(full or whole, whole)]
-    return 2 * prod(full)
-
-
 PRODUCTS: Mapping[Any, Any] = {
     torch.ops.aten.mv: lambda matrix, _vector, **_: 2 * prod(matrix),
     torch.ops.aten.addmv: lambda _bias, matrix, _vector, **_: 2 * prod(matrix),
     torch.ops.aten.dot: lambda vector, _other, **_: 2 * prod(vector),
-    torch.ops.aten.vdot: lambda vector, _other, **_: 2 * prod(vector),
-    torch.ops.aten.addbmm: lambda _bias, first, second, **_: 2 * prod(first) * second[-1],
-    torch.ops.aten._trilinear: _count_trilinear,  # noqa: SLF001
 }
 """Formulas that torch's counter lacks: each takes the shapes of an operation's arguments."""
 
