@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
-from pytest_bertsize.builder.child.in_hand import NoModule, list_in_hand, take_in_hand
+from pytest_bertsize.builder.child.in_hand import list_in_hand, take_in_hand
 from pytest_bertsize.builder.confined import CALLED, Refused
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.registry import registry_of
@@ -44,12 +44,11 @@ if TYPE_CHECKING:
 
 TABLE = "pyproject.toml"
 BY = "check_model"
-EXAMPLE = 'check_model(model, "NAME")'
 NO_TABLE = Settings(Path(), "", {})
-BUILDS = "pytest --bert-budget builds the model and checks it"
+BUILDS = "pytest --bert-budget checks it (growth and already_over with --bert-budget-base=REV)"
 DECLARE = (
-    "declare it in a table with its modules (bertsize init) and pass that table's name, or check only limits: "
-    "closed_form=False"
+    "declare it in a table with its modules (bertsize init) and pass that table's name, check the library's model in it, "
+    "as in check_model(model.bert), or check only limits: closed_form=False"
 )
 TIE = (
     "tie what the class ties and nothing else (model.tie_weights(), or tie_word_embeddings = false), or declare the "
@@ -91,11 +90,11 @@ def check_model(
     :raises TypeError: if the model is not a module, with what to pass.
     """
     __tracebackhide__ = True
+    held = take_in_hand(model)
+    if CALLED and name is not None:
+        CALLED[-1].take(name, held.module)
+    place = _find_place(sys._getframe(1))  # noqa: SLF001
     try:
-        held = take_in_hand(model)
-        if CALLED and name is not None:
-            CALLED[-1].take(name, held.module)
-        place = _find_place(sys._getframe(1))  # noqa: SLF001
         if name is None and table is None:
             found = _hold_alone(held, _declare(held, options or {}, closed_form=closed_form), place, limits)
         else:
@@ -108,8 +107,6 @@ def check_model(
             raise ValueError(str(error)) from None
         unknown = Subject(_declare(held, {}, closed_form=True), NO_TABLE)  # for the run, which reports its own finding
         found = _conclude(unknown, Finding("config-invalid", str(error)), held, ())
-    except NoModule as error:
-        raise TypeError(str(error)) from None
     if found.verdict == "failed" and not CALLED:
         from pytest_bertsize.reports.drawing import Style
         from pytest_bertsize.reports.from_review import report_model
@@ -132,9 +129,22 @@ def _read_registry(settings: Settings) -> Registry:
     return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
 
 
-def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
+def _list_tensors(held: InHand, model: Model) -> Built | Finding:
+    """Return the module's tensors, or the finding that says why they are not compared.
+
+    A factory's model without a closed form may have an adapter that its table does not declare.
+    """
+    key = () if model.table_key else None
+    if model.adapter is None and held.adapter and (model.closed_form or not model.factory):
+        message = f"the model has an adapter ({printable(held.adapter)}) that no table declares"
+        fix = 'write adapter = "path/to/adapter_config.json" in its table, or call check_model before it is put on'
+        return Finding("config-invalid", message, fix, table_key=key)
+    if model.adapter is not None and not held.is_adapted:
+        message = "its table declares an adapter, but the model is not a PEFT model"
+        fix = "call check_model with what get_peft_model returns"
+        return Finding("config-invalid", message, fix, table_key=("adapter",))
     try:
-        return list_in_hand(held, own=own)
+        return list_in_hand(held, own=model.factory is not None)
     except Refused as refused:
         return Finding("build-failed", printable(str(refused)), refused.fix)
 
@@ -148,11 +158,10 @@ def _hold_to_table(
     settings = _find_table() if table is None else load(Path(table, TABLE) if Path(table).is_dir() else Path(table))
     settings = replace(settings, interpreter=None)  # this one has built the model
     (file, line), at = place, f"{place[0]}:{place[1]}: {BY}"
-    model = settings.models[find_declared(name, settings, at, EXAMPLE)]
+    model = settings.models[find_declared(name, settings, at, f'{BY}(model, "NAME")')]
     written = limits_from(limits, file=file, line=line, by=BY)
     extra = tuple(tighten(limit, model, settings, at, f"a limit of {BY}") for limit in written)
-    registry, lock = _read_registry(settings), read_lock(settings)
-    built = _check_adapter(held, model) or _list_tensors(held, own=model.factory is not None)
+    registry, lock, built = _read_registry(settings), read_lock(settings), _list_tensors(held, model)
     kept = tuple(each for each in model.limits if not isinstance(each.measure, Flops | Growth))
     checked = model.replace(checkpoint=None, budget=model.budget._replace(limits=kept, passes_already_over=False))
     of_build = built if isinstance(built, Built) and model.has_config_of_build else None
@@ -171,37 +180,15 @@ def _find_table() -> Settings:
     raise SettingsError(f'{BY}: {message}: write table="path/to/{TABLE}"')
 
 
-def _check_adapter(held: InHand, model: Model) -> Finding | None:
-    """Return a finding if a model has an adapter and its table declares none, or the other way round.
-
-    A factory's model without a closed form may have an adapter that its table does not declare.
-    """
-    if model.adapter is None and held.adapter and (model.closed_form or not model.factory):
-        message = f"the model has an adapter ({printable(held.adapter)}), but its table declares none"
-        fix = 'write adapter = "path/to/adapter_config.json", or call check_model before the adapter is put on'
-        return Finding("config-invalid", message, fix, table_key=())
-    if model.adapter is not None and not held.is_adapted:
-        message = "its table declares an adapter, but the model is not a PEFT model"
-        fix = "call check_model with what get_peft_model returns"
-        return Finding("config-invalid", message, fix, table_key=("adapter",))
-    return None
-
-
 def _list_unchecked(model: Model) -> Iterator[Finding]:
     """Yield a warning for each check that the table declares, and that only a run with a build or a base makes."""
     for limit in model.limits:
-        if isinstance(limit.measure, Flops):
-            message = "budget.flops is not checked here: it needs a forward pass of a model built for it"
+        if isinstance(limit.measure, Flops | Growth):
+            message = f"budget.{limit.component} is not checked here"
             yield limit.make_finding("not-compared", message, BUILDS, "warning")
-        elif isinstance(limit.measure, Growth):
-            message = f"budget.{limit.component} is not checked here: there is no base"
-            yield limit.make_finding("not-compared", message, "pytest --bert-budget-base REV checks it", "warning")
-    if model.budget.passes_already_over:
-        message = "budget.already_over does not apply here: there is no base in which a limit was already exceeded"
-        yield Finding("not-compared", message, "", "warning", table_key=("budget", "already_over"))
-    if model.checkpoint:
-        message = f"its checkpoint {printable(model.checkpoint)} is not compared here"
-        yield Finding("checkpoint-differs", message, BUILDS, "warning", table_key=("checkpoint",))
+    keys = {("budget", "already_over"): model.budget.passes_already_over, ("checkpoint",): model.checkpoint}
+    for key in (key for key, is_there in keys.items() if is_there):
+        yield Finding("not-compared", f"{'.'.join(key)} is not checked here", BUILDS, "warning", table_key=key)
 
 
 # a model that no table declares
@@ -227,32 +214,24 @@ def _hold_alone(held: InHand, model: Model, place: tuple[str, int], limits: Limi
     if not model.closed_form and not extra:
         missing = 'leaves nothing to compare with: write a limit, as in total="110M"'
         raise SettingsError(f"{file}:{line}: {BY}: closed_form=False {missing}")
-    registry, subject = _read_registry(NO_TABLE), Subject(model, NO_TABLE, architecture=held.kind)
-    if model.closed_form and held.adapter:
-        message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
-        fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
-        return _conclude(subject, Finding("config-invalid", message, fix), held, extra)
-    built = _list_tensors(held)
+    registry, built = _read_registry(NO_TABLE), _list_tensors(held, model)
+    unexamined = Subject(model, NO_TABLE, architecture=held.kind)
     if isinstance(built, Finding):
-        return _conclude(subject, built, held, extra)
+        return _conclude(unexamined, built, held, extra)
     family = next((each.family for each in built.finished if not each.path), None)
     if not model.closed_form:
         subject = examine(model.replace(family=family), NO_TABLE, registry)
         if held.adapter:  # no closed form covers it
             subject = replace(subject, findings=tuple(each for each in subject.findings if each.severity != "warning"))
         return _conclude(subject, built, held, extra)
-    names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
     if family is not None:
+        names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
         known = next((name for name in names if registry.find(family, name)), held.kind)
         subject = examine(model.replace(architecture=known), NO_TABLE, registry, built=built)
-    if family is None or any(each.kind == "unknown-closed-form" for each in subject.errors):
-        fix = DECLARE
-        if held.backbones:
-            fix = f"check the library's model in it, as in check_model(model.{held.backbones[0]}), or {DECLARE}"
-        message = f"there is no closed form for {printable(held.kind)}"
-        missing_form = Finding("unknown-closed-form", message, fix)
-        return _conclude(replace(subject, findings=()), missing_form, held, extra)
-    return _conclude(subject, built, held, extra)
+        if all(each.kind != "unknown-closed-form" for each in subject.errors):
+            return _conclude(subject, built, held, extra)
+    message = f"there is no closed form for {printable(held.kind)}"
+    return _conclude(unexamined, Finding("unknown-closed-form", message, DECLARE), held, extra)
 
 
 # the review
@@ -282,14 +261,11 @@ def _conclude(
 
 def _explain_difference(subject: Subject, held: InHand) -> str:
     """Return the probable cause of a difference from the closed form, and its fix."""
-    form, model = subject.form, subject.model
-    if form is None or held.kind == form.architecture.name:
+    declared = subject.form.architecture.name if subject.form else held.kind
+    if held.kind == declared:
         options = listed(list(subject.derivation.options if subject.derivation else ()), MOST_NAMED)
         return f"{CHANGED}{OPTIONS.format(options) if options else ''}"
-    if not model.table_key:
+    if not subject.model.table_key:
         return f"{held.kind} is a class of your own: {DECLARE}"
-    what = f"the model is of the class {held.kind}, and the table declares {form.architecture.name}"
-    write = f'write architecture = "{held.kind}"'
-    if held.is_own:
-        write = "declare the function that makes this one as factory"
-    return f"{what}: pass one of that class, or {write}"
+    what = f"the model is of the class {held.kind}, and the table declares {declared}"
+    return f"{what}: pass one of that class, or correct architecture (for a class of your own, write factory)"

@@ -83,11 +83,12 @@ def test_what_is_no_module_is_a_type_error() -> None:
         model = make()
 
     for what, says in (
-        (BertModel, "not the class BertModel: pass an instance of it"),
-        ({"model": 1}, "not an object of type dict: pass the model itself"),
-        (Trainer(), r"not an object of type Trainer: pass the model itself, such as its \.model$"),
+        (BertModel, "the class BertModel"),
+        ({"model": 1}, "an object of type dict"),
+        (Trainer(), "an object of type Trainer"),
     ):
-        with pytest.raises(TypeError, match=f"^check_model takes a torch.nn.Module, {says}"):
+        said = f"check_model takes a torch.nn.Module, not {says}: pass the model itself: an instance of a class, the .model "
+        with pytest.raises(TypeError, match=f"^{said}"):
             check_model(what, "encoder")
 
 

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
 
 
-class NoModule(TypeError):
-    """The error for an object that is not a module; its message names the object to pass instead."""
-
-
 class InHand(NamedTuple):
     """A module of the running process, without its wrappers."""
 
@@ -44,21 +40,15 @@ class InHand(NamedTuple):
     def is_own(self) -> bool:
         return self.classes[0].__module__.partition(".")[0] != "transformers"
 
-    @property
-    def backbones(self) -> list[str]:
-        """The attributes that hold a model of the library."""
-        base = listing.find_library_base()
-        return [name for name, each in self.base.named_children() if isinstance(listing.unwrap(each), base)]
-
 
 def take_in_hand(model: Any) -> InHand:
-    """Unwrap a model; raise :class:`NoModule` for an object that is no module."""
+    """Unwrap a model; raise a ``TypeError`` for an object that is no module."""
+    __tracebackhide__ = True
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(model, torch.nn.Module):
-        takes, kind = "check_model takes a torch.nn.Module, not", type(model).__name__
-        if isinstance(model, type):
-            raise NoModule(f"{takes} the class {model.__name__}: pass an instance of it")
-        raise NoModule(f"{takes} an object of type {kind}: pass the model itself, such as its .model")
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
+        fix = "pass the model itself: an instance of a class, the .model of a trainer"
+        raise TypeError(f"check_model takes a torch.nn.Module, not {what}: {fix}")
     module = listing.unwrap(model)
     peft = sys.modules.get("peft")
     if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
