@@ -47,8 +47,8 @@ BY = "check_model"
 NO_TABLE = Settings(Path(), "", {})
 BUILDS = "pytest --bert-budget checks it (growth and already_over with --bert-budget-base=REV)"
 DECLARE = (
-    "declare it in a table with its modules (bertsize init) and pass that table's name, check the library's model in it, "
-    "as in check_model(model.bert), or check only limits: closed_form=False"
+    "declare it in a table with its modules (bertsize init) and pass that table's name, check the library's model in "
+    "it, as in check_model(model.bert), or check only limits: closed_form=False"
 )
 TIE = (
     "tie what the class ties and nothing else (model.tie_weights(), or tie_word_embeddings = false), or declare the "

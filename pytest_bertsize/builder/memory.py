@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pytest_bertsize.builder.answers import check_built
-from pytest_bertsize.builder.messages import Built, Request
+from pytest_bertsize.builder.messages import Built, Request  # noqa: TC001  (msgspec reads the annotations)
 from pytest_bertsize.files import open_regular, replace_file
 
 FOLDER = "d/bertsize"  # the folder of the cache, inside pytest's own cache folder
@@ -33,7 +32,6 @@ _READ = ("CUDA", "HF_", "HOME", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TR
 """Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
 _NAME = re.compile("[0-9a-f]{64}")
-_LONGEST_AGO = 10**10  # seconds since an entry was written: more than 300 years are a mistake
 
 Stamp = tuple[str, int, int]  # path, size, and time of the last change in nanoseconds; -1 if nothing is at the path
 
@@ -44,8 +42,7 @@ class Entry(NamedTuple):
     built_at: float  # seconds since the epoch
     versions: Mapping[str, str]
     stamps: str  # the checksum of the build's list of stamps, which is the name of the list's file
-    built: Built  # the build, without its tensors if it equals the closed form
-    key: str  # the hash of the key, which is also the name of the entry's file
+    built: Built  # without its tensors if it equals the closed form
 
 
 class Memory:
@@ -56,7 +53,7 @@ class Memory:
         self.agrees: Callable[[Request, Built], bool] = lambda *_: False
         """Returns whether a build equals the closed form whose hash is in the request; the gate sets this function."""
         self._stamp = cache(_stamp)
-        self._is_unchanged = cache(self._compare_stamps)
+        self._is_unchanged = cache(self._compare_stamps)  # most builds of a run have the same list
 
     def has_entries(self) -> bool:
         with contextlib.suppress(OSError):
@@ -65,7 +62,7 @@ class Memory:
 
     def clear(self) -> None:
         with contextlib.suppress(OSError):
-            for each in (*self._list_files(".json"), *self._list_files(".stamps")):
+            for each in (file for suffix in MOST_FILES for file in self._list_files(suffix)):
                 each.unlink(missing_ok=True)
 
     def _list_files(self, suffix: str) -> list[Path]:
@@ -77,17 +74,13 @@ class Memory:
         if request.runs_own_code:
             return None
         try:
-            key = _hash_key(request, command)
-            entry = msgspec.json.decode(self._read(f"{key}.json"), type=Entry)
-            built, is_unchanged = check_built(entry.built), self._is_unchanged(entry.stamps)
+            entry = msgspec.json.decode(self._read(f"{_hash_key(request, command)}.json"), type=Entry)
+            is_unchanged = self._is_unchanged(entry.stamps)
         except (OSError, ValueError, RecursionError):
             return None
-        seconds = round(time() - entry.built_at)
-        if not isinstance(built, Built) or not (built.agreed or built.tensors):
+        if not is_unchanged or not (entry.built.agreed or entry.built.tensors):
             return None
-        if not is_unchanged or entry.key != key or not 0 <= seconds < _LONGEST_AGO:
-            return None
-        return built._replace(seconds_ago=seconds), entry.versions
+        return entry.built._replace(seconds_ago=max(0, round(time() - entry.built_at))), entry.versions
 
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
         """Keep a build if all that it loaded is older than the run; return it with ``agreed`` set."""
@@ -100,18 +93,18 @@ class Memory:
         with contextlib.suppress(OSError):  # a full disk, a folder that may not be written: the next run builds again
             self.folder.mkdir(parents=True, exist_ok=True)
             listed = msgspec.json.encode(stamps)
-            checksum, key = sha256(listed).hexdigest(), _hash_key(request, command)
+            checksum = sha256(listed).hexdigest()
             if not (self.folder / f"{checksum}.stamps").exists():
                 self._write(f"{checksum}.stamps", listed)
-            self._write(f"{key}.json", msgspec.json.encode(Entry(time(), versions, checksum, rest, key)))
+            entry = msgspec.json.encode(Entry(time(), versions, checksum, rest))
+            self._write(f"{_hash_key(request, command)}.json", entry)
         return built
 
     def _compare_stamps(self, name: str) -> bool:
         """Return whether all files of a list of stamps are as they were; the list's name is its checksum."""
-        content = self._read(f"{name}.stamps") if name.isalnum() else b"[]"
+        content = self._read(f"{name}.stamps")
         stamps = msgspec.json.decode(content, type=list[Stamp])
-        is_whole = sha256(content).hexdigest() == name
-        return is_whole and all(self._stamp(each[0]) == each for each in stamps)
+        return sha256(content).hexdigest() == name and all(self._stamp(each[0]) == each for each in stamps)
 
     def _read(self, name: str) -> bytes:
         with open_regular(self.folder / name) as stream:
