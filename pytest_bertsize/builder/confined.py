@@ -27,7 +27,6 @@ NETWORK = frozenset(  # audit events that Python raises before a process uses th
 )
 DOWNLOADS = "download below check_model, or let the factory replace the function that downloads"
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
-_COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # and links, of a terminal
 _ROUNDS = 1_000  # of ending processes that meanwhile start others
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
 _SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
@@ -156,7 +155,7 @@ class LastLine(io.TextIOWrapper):
 
     def read_last(self) -> str:
         """Return the last line without secrets, and without the name of the program before ``error:``."""
-        whole = hide_secrets(_COLOURS.sub("", self._end)).splitlines()[1:]  # the first may be cut, a secret with it
+        whole = hide_secrets(self._end).splitlines()[1:]  # the first may be cut, a secret with it
         last = next((line.strip() for line in reversed(whole) if line.strip()), "")
         return str(last.partition(": error: ")[2] or last)
 
@@ -214,7 +213,7 @@ def describe_error(error: BaseException, root: str = "") -> str:
     cause = error.__cause__ or error
     text, place = "", ""
     with contextlib.suppress(Exception):  # whatever an exception's own text raises
-        text = " ".join(_COLOURS.sub("", str(cause)).split())
+        text = " ".join(str(cause).split())
     if not isinstance(cause, Refused):
         text = f"{type(cause).__name__}{text and ': '}{text}"
     for frame in traceback.extract_tb(cause.__traceback__) if root else ():

@@ -72,10 +72,6 @@ SAME = {
     "a model": ('BertForMaskedLM.from_pretrained("acme/tiny")', "BertForMaskedLM(BertConfig(**TINY))"),
     "a folder that no checkout has": ('AutoModel.from_pretrained("./gone")', "BertModel(BertConfig(**TINY))"),
     "by Auto": ('AutoModel.from_pretrained("acme/tiny")', "BertModel(BertConfig(**TINY))"),
-    "labels": (
-        'AutoModelForSequenceClassification.from_pretrained("acme/tiny", num_labels=7)',
-        "BertForSequenceClassification(BertConfig(**TINY, num_labels=7))",
-    ),
     "an argument of the class": (
         'BertModel.from_pretrained("acme/tiny", add_pooling_layer=False)',
         "BertModel(BertConfig(**TINY), add_pooling_layer=False)",
@@ -83,10 +79,6 @@ SAME = {
     "a config that is handed over": (
         'BertModel.from_pretrained("acme/tiny", config=BertConfig(**{**TINY, "num_hidden_layers": 1}))',
         'BertModel(BertConfig(**{**TINY, "num_hidden_layers": 1}))',
-    ),
-    "the name of another config": (
-        'BertModel.from_pretrained("acme/other", config="acme/tiny")',
-        "BertModel(BertConfig(**TINY))",
     ),
     "a key of the config": (
         'AutoModel.from_pretrained("acme/tiny", num_hidden_layers=2, output_hidden_states=True)',
@@ -180,11 +172,6 @@ open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pret
 → 'acme/tiny' holds an adapter, which from_pretrained would add; let the factory make the base model, and write
   adapter = "configs/adapter_config.json" in the model's table
 BertModel.from_pretrained("bert-base-uncased", revision="v2")
-→ neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
-  revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
-  configs/bert-base-uncased@v2, commit the file, and write hub = { "bert-base-uncased@v2" =
-  "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for
-AutoTokenizer.from_pretrained("bert-base-uncased", revision="v2")
 → neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
   revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
   configs/bert-base-uncased@v2, commit the file, and write hub = { "bert-base-uncased@v2" =

@@ -51,12 +51,6 @@ def remember(folder: Path, library: Path, request: Request = REQUEST) -> Memory:
     return Memory(folder)
 
 
-def test_a_folder_has_entries_once_a_build_is_remembered(tmp_path: Path, library: Path) -> None:
-    (tmp_path / "README.md").touch()
-    assert not Memory(tmp_path).has_entries()
-    assert remember(tmp_path, library).has_entries()
-
-
 def test_a_build_is_recalled_with_its_age_and_versions(tmp_path: Path, library: Path) -> None:
     recalled = remember(tmp_path / "memory", library).recall(REQUEST._replace(name="other"), COMMAND)
     assert recalled is not None
@@ -126,10 +120,6 @@ def test_another_request_is_another_build(tmp_path: Path, library: Path, other: 
     assert remember(tmp_path / "memory", library).recall(REQUEST._replace(**other), COMMAND) is None
 
 
-def test_another_interpreter_is_another_build(tmp_path: Path, library: Path) -> None:
-    assert remember(tmp_path / "memory", library).recall(REQUEST, (*COMMAND, "/other/python")) is None
-
-
 def test_an_interpreter_that_is_a_script_is_another_if_the_script_changes(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +128,7 @@ def test_an_interpreter_that_is_a_script_is_another_if_the_script_changes(
     monkeypatch.setattr(sys.modules[__name__], "COMMAND", (str(script), "-m", "helper"))
     memory = remember(tmp_path / "memory", library)
     assert memory.recall(REQUEST, COMMAND) is not None
+    assert memory.recall(REQUEST, (*COMMAND, "/other/python")) is None
     script.write_text("exec another")
     assert memory.recall(REQUEST, COMMAND) is None
 

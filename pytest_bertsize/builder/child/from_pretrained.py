@@ -91,7 +91,9 @@ def _list_replacements(hub: _Hub) -> Iterator[tuple[Any, str, Any]]:
         (tokenization_auto.AutoTokenizer, "from_pretrained", hub.make_tokenizer),
     ):
         yield owner, name, classmethod(partial(method, vars(owner)[name].__func__))
-    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(PreTrainedModel.resize_token_embeddings)
+    resize = PreTrainedModel.resize_token_embeddings
+    no_mean = {"mean_resizing": False} if "mean_resizing" in inspect.signature(resize).parameters else {}
+    yield PreTrainedModel, "resize_token_embeddings", lambda *given, **named: resize(*given[:3], **{**named, **no_mean})
     if hub.varied:
         yield PreTrainedModel, "__init__", _vary_first(vars(PreTrainedModel)["__init__"], hub.varied)
     for module in (auto_factory, configuration_auto, of_library):
@@ -101,12 +103,6 @@ def _list_replacements(hub: _Hub) -> Iterator[tuple[Any, str, Any]]:
     for module in (huggingface_hub, huggingface_hub.file_download, huggingface_hub._snapshot_download, of_library):  # noqa: SLF001
         yield module, "hf_hub_download", hub.download
         yield module, "snapshot_download", hub.download
-
-
-def _replace_resize(own: Own) -> Own:
-    """Return a ``resize_token_embeddings`` that never computes the mean of the old rows, which have no values."""
-    no_mean = {"mean_resizing": False} if "mean_resizing" in inspect.signature(own).parameters else {}
-    return lambda self, *arguments, **named: own(self, *arguments[:2], **{**named, **no_mean})
 
 
 def _vary_first(own: Own, changes: Changes) -> Own:
@@ -204,7 +200,6 @@ class _Hub(NamedTuple):
             raise Refused(packs, f"leave {packed} out")
         of_adapter = {**named, **(named.get("adapter_kwargs") or {})}
         self.refuse_adapter(name, of_adapter.get("revision"), of_adapter.get("subfolder"))
-        wants_info = named.pop("output_loading_info", False)
         rest = {key: value for key, value in named.items() if key not in OF_LOADING}
         if hasattr(config, "to_dict"):
             config = copy.deepcopy(config)
@@ -218,8 +213,7 @@ class _Hub(NamedTuple):
         model = cls(config, *inputs, **rest)
         model.tie_weights()
         model.eval()
-        info = ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")
-        return (model, {key: [] for key in info}) if wants_info else model
+        return model
 
     def refuse_adapter(self, name: Any, revision: str | None = None, subfolder: str | None = None, **_: Any) -> None:
         """Refuse a name whose folder has the config of an adapter: with PEFT, the library would add the adapter."""

@@ -36,7 +36,6 @@ from pytest_bertsize.builder.confined import (
     hide_secrets,
 )
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why, exceed_limit
-from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
     from torch import nn
@@ -138,10 +137,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
 
 
 def explain_error(error: BaseException, request: Request, written: str = "") -> NotBuilt:
-    """Return why a model was not built, by the class and the text of the exception.
-
-    :param written: the last line that the project's code wrote to standard error, such as an error of argparse.
-    """
+    """Return why a model was not built; ``written`` is the last line that its code wrote to standard error."""
     cause, text = error.__cause__ or error, describe_error(error, request.root)
     if OTHERS:
         text = f"{text}; check_model was called with {', '.join(map(repr, OTHERS))}, and did not end the code"
@@ -189,12 +185,14 @@ def find_model_class(request: Request) -> Any:
     """Return the model class of transformers or of a module of the project."""
     import transformers
 
-    of_library = request.module == "transformers"
-    module = transformers if of_library else _import_module(request.module, request)
+    where, module = request.module, transformers
+    if where == "transformers":
+        where = f"transformers {transformers.__version__}"
+    else:
+        module = _import_module(where, request)
     found = getattr(module, request.architecture, None)
     if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
         return found
-    where = f"transformers {transformers.__version__}" if of_library else request.module
     fix = "install a version of transformers that has it, or correct the name"
     raise Refused(f"{where} has no model class {request.architecture}", fix)
 
@@ -203,9 +201,7 @@ def read_config_values(request: Request) -> ConfigSaid:
     """Return the wanted values of a fresh config object, because the constructor of a model may change its config."""
     import transformers
 
-    config = make_config(request)
-    is_of_library = type(config).__module__.partition(".")[0] == "transformers"
-    said, read = dict[str, Any](), list[str]()
+    config, said, read = make_config(request), dict[str, Any](), list[str]()
     for path in request.asked:
         with contextlib.suppress(AttributeError):
             plain = listing.to_json(value := attrgetter(path)(config))
@@ -215,6 +211,7 @@ def read_config_values(request: Request) -> ConfigSaid:
         with contextlib.suppress(AttributeError):
             if key in _list_keys(type(attrgetter(owner)(config) if owner else config)):
                 read.append(path)
+    is_of_library = type(config).__module__.partition(".")[0] == "transformers"
     by = f"transformers {transformers.__version__}" if is_of_library else type(config).__name__
     return ConfigSaid(said, tuple(read), by)
 
@@ -225,11 +222,9 @@ def _list_keys(config_class: type) -> Iterator[str]:
 
     yield from getattr(config_class, "attribute_map", {})
     of_every_config = inspect.signature(PretrainedConfig).parameters
-    for each in config_class.__mro__:
-        if each is not PretrainedConfig and issubclass(each, PretrainedConfig):
-            is_old = sys.version_info < (3, 10)
-            yield from vars(each).get("__annotations__", {}) if is_old else inspect.get_annotations(each)
-            yield from (name for name in inspect.signature(each).parameters if name not in of_every_config)
+    for each in config_class.__mro__[: config_class.__mro__.index(PretrainedConfig)]:
+        yield from getattr(each, "__annotations__", ())
+        yield from inspect.signature(each).parameters.keys() - of_every_config.keys()
 
 
 # a folder of modules: made as https://github.com/huggingface/sentence-transformers does, but of plain modules of torch
@@ -258,16 +253,16 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
     if module.kind == "Dense":
         inputs, outputs = config["in_features"], config["out_features"]
         parts: dict[str, nn.Module] = {"linear": Linear(inputs, outputs, bias=config.get("bias", True))}
-        has_residual = config.get("use_residual", False) and inputs != outputs
-        return {**parts, "residual": Linear(inputs, outputs, bias=False)} if has_residual else parts
+        if config.get("use_residual", False) and inputs != outputs:
+            parts["residual"] = Linear(inputs, outputs, bias=False)
+        return parts
     if module.kind not in {"Transformer", "MLMTransformer"}:
         raise Refused(f"there is no module of the kind {module.kind}")
 
     import transformers
     from transformers.models.auto import modeling_auto
 
-    settings = module.settings
-    config_class = transformers.CONFIG_MAPPING[module.family]
+    settings, config_class = module.settings, transformers.CONFIG_MAPPING[module.family]
     task = "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     if settings.get("transformer_task", task) == "fill-mask":
         model_class = modeling_auto.MODEL_FOR_MASKED_LM_MAPPING[config_class]
@@ -334,10 +329,7 @@ def _follow_shell(request: Request) -> Request:
     """Return the request to run the first Python command of a shell script; enter its folder and environment."""
     script, *words = request.command
     line = ["bash", "-c", FIRST_PYTHON, _find_script(request, script), *words]
-    try:
-        printed = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False).stdout  # noqa: S603
-    except OSError as error:
-        raise Refused(f"bash does not run: {error.strerror}", "write a function that makes the model") from None
+    printed = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False).stdout  # noqa: S603
     folder, *words = printed.decode().split("\0")
     end = 1 + int(words[0]) if words else 0
     command = words[2:end] if words[1:2] == ["-u"] else words[1:end]
@@ -379,7 +371,7 @@ def _call_factory(request: Request) -> Any:
     """
     function: Any = _find_factory(request)
     kwargs = copy.deepcopy(dict(request.kwargs))
-    arguments = [copy.deepcopy(vary(request.config, request.varied))] if request.config_given else []
+    arguments: list[Any] = [copy.deepcopy(vary(request.config, request.varied))] if request.config_given else []
     with contextlib.suppress(ValueError):  # a class of C has no signature
         signature = inspect.signature(function)
         free = (each for name, each in signature.parameters.items() if name not in kwargs)
@@ -404,9 +396,9 @@ def _find_factory(request: Request) -> Any:
     found: Any = _import_module(library, request)
     for name in path.split("."):
         if not hasattr(found, name):
-            file = os.path.relpath(getattr(sys.modules[library], "__file__", None) or "built into Python", request.root)
-            lacks = f"the module {library} ({file}) has no {path}"
-            raise Refused(lacks, did_you_mean(name, dir(found), "correct the name"))
+            file = getattr(sys.modules[library], "__file__", None)
+            where = f" ({os.path.relpath(file, request.root)})" if file else ""
+            raise Refused(f"the module {library}{where} has no {path}", "correct the name")
         found = getattr(found, name)
     return found
 
