@@ -240,11 +240,7 @@ def _hold_alone(held: InHand, model: Model, place: tuple[str, int], limits: Limi
 def _conclude(
     subject: Subject, built: Built | Finding, held: InHand, extra: tuple[Limit, ...], lock: Lock | None = None
 ) -> Review:
-    """Compare a module with closed form, budget and lock.
-
-    :param built: the module's inventory, or the finding that says why there is none.
-    :param extra: limits in addition to the table's.
-    """
+    """Compare a module with closed form, budget and lock; ``built`` may be the reason that there is no inventory."""
     if isinstance(built, Finding):
         found = Review(subject, (*subject.model.limits, *extra), (built, *subject.findings), in_hand=held.module)
         return place_findings(found)

@@ -24,10 +24,7 @@ _CONTENTS: Mapping[str, Any] = {  # the type of a frame's content, by the frame'
 
 
 def read_content(frame: Frame) -> Any:
-    """Decode a frame of the helper process.
-
-    :raises ValueError: for an unknown kind, or for content of another type.
-    """
+    """Decode a frame of the helper process; raise a ``ValueError`` for an unknown kind or a content of another type."""
     if frame.kind == "answer":
         return read_answer(frame.content)
     if frame.kind not in _CONTENTS:

@@ -170,10 +170,7 @@ def close_all_but(kept: int) -> None:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector during imports: it would take a tenth of their time and find little to free.
-
-    Afterwards the new objects are in the collector's oldest generation, unless other code has called ``gc.freeze``.
-    """
+    """Pause the garbage collector during imports, for a tenth of their time; their objects become its oldest."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -187,10 +184,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def hide_secrets(text: str) -> str:
-    """Replace secrets in a text: values of environment variables whose names end in ``TOKEN``, ``KEY`` and the like.
-
-    A value is found as it is, as ``repr`` writes it, and with its white space folded.
-    """
+    """Replace values of variables that end in ``TOKEN``, ``KEY`` and the like: as they are, by ``repr``, or folded."""
     _SEEN.update(os.environ.items())
     words = {
         form: f"(the value of {name} is left out)"
@@ -204,10 +198,7 @@ def hide_secrets(text: str) -> str:
 
 
 def describe_error(error: BaseException, root: str = "") -> str:
-    """Return ``KeyError: 'hidden_size' (tagger/model.py:12)``, without secrets; of our own refusals the sentence.
-
-    :param root: the project's folder, to name the last line in it that raised; ``""`` if none of its code ran.
-    """
+    """Return ``KeyError: 'size' (tagger/model.py:12)``, without secrets; the place is the last one below ``root``."""
     import traceback
 
     cause = error.__cause__ or error
@@ -223,10 +214,7 @@ def describe_error(error: BaseException, root: str = "") -> str:
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
-    """Let the address space grow by at most ``above`` bytes; do nothing on a system without ``/proc``.
-
-    :mod:`~pytest_bertsize.builder.own_process` polls the memory; this limit refuses one allocation that is too large.
-    """
+    """Let the address space grow by at most ``above`` bytes, to refuse one large allocation; only on Linux."""
     if not sys.platform.startswith("linux"):
         return
     import resource
@@ -257,10 +245,7 @@ _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h a
 
 
 def cut_off() -> bool:
-    """Let this process, which must have one thread, open no sockets but those within the machine.
-
-    :returns: whether the system supports that; if not, only Python's audit hook refuses the network.
-    """
+    """Let this process of one thread open sockets within the machine alone; return whether the system supports that."""
     if not sys.platform.startswith("linux") or os.uname().machine not in _OF_THE_MACHINE:
         return False
     import ctypes
@@ -289,10 +274,7 @@ def cut_off() -> bool:
 
 
 def become_interpreter(python: str) -> None:
-    """Replace this process by the helper process of another interpreter, which has no network from the start.
-
-    :param python: the interpreter's path; a symlink is not followed, because Python finds its environment by it.
-    """
+    """Replace this process by the helper process of another interpreter, a path whose symlink is not followed."""
     cut_off()
     try:
         os.execv(python, [python, "-I", str(Path(__file__).parent / "child" / "start.py")])  # noqa: S606

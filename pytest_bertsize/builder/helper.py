@@ -87,11 +87,7 @@ class Helper(Struct, eq=False):
     _python: str = ""  # another interpreter that builds, as the table names it
 
     def build_with(self, python: Path, written: str) -> None:
-        """Build with another interpreter; call this before :meth:`ask`.
-
-        :param python: its absolute path. If that is a symlink, it stays one: Python finds a virtual environment by it.
-        :param written: its name in messages.
-        """
+        """Build with another interpreter, by an absolute path whose symlink is kept; call this before :meth:`ask`."""
         self.stop()
         self.command = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.confined", str(python))
         self._python = printable(written)

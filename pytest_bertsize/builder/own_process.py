@@ -79,10 +79,7 @@ class Child:
         self._write()
 
     def read(self) -> Frame | None:
-        """Return the next frame, or ``None`` if none arrives in a moment.
-
-        :raises Lost: if the process is dead or answers nonsense.
-        """
+        """Return the next frame, or ``None`` if none arrives in a moment; raise :class:`Lost` for death or nonsense."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
             if self._unwritten:
@@ -125,11 +122,7 @@ class Child:
 
 
 def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:
-    """Run a module that calls :func:`~pytest_bertsize.builder.confined.answer_one_question`, and return its answer.
-
-    :param folder: the folder in which the module runs; ``None`` for the current one.
-    :raises Lost: if the process is dead, silent or answers nonsense.
-    """
+    """Run a module that calls ``answer_one_question``, and return its answer; raise :class:`Lost` without one."""
     if WINDOWS:
         raise Lost(NotBuilt("code of the project is not run on Windows"))
     child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", allowed.answer)

@@ -113,10 +113,7 @@ def list_modules(names: Iterable[str]) -> Iterator[str]:
 def inventory_of(
     built: Built, expected: Inventory | None = None, components: Mapping[str, str] | None = None
 ) -> Inventory:
-    """Return a build's tensors with components; a tensor that the closed form lacks gets its neighbours' component.
-
-    :param components: the component of each tensor by name, if there is no closed form; ``None`` to take the modules.
-    """
+    """Return a build's tensors with components: the closed form's or its neighbours', else ``components`` by name."""
     owners: Mapping[str, str | None] = {}
     names = [each.name for each in built.tensors]
     if expected:

@@ -49,10 +49,7 @@ def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterat
 
 
 def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, Tensor], list[Tensor]]:
-    """Return the file's tensors by the names under which transformers loads them, and the tensors that it ignores.
-
-    If two tensors of the file get the same name, the second keeps its name in the file, which the model then lacks.
-    """
+    """Return the file's tensors by the names as which they are loaded, the first of each; and those left out."""
     tensors = stored.inventory.by_name
     if loading is None:
         return dict(tensors), []

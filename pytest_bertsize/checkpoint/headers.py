@@ -69,12 +69,7 @@ class Stored(Struct, frozen=True):
 
 
 def read_headers(root: Path, reference: str) -> Stored:
-    """Read the headers of a checkpoint.
-
-    :param reference: the path, relative to the project's root, of a safetensors file, of the index of a sharded
-        checkpoint, or of a folder that contains exactly one of :data:`SINGLE` and :data:`INDEX`.
-    :raises Unusable: with one finding about the file.
-    """
+    """Read a safetensors file, an index, or the one of these in a folder; raise :class:`Unusable` with one finding."""
     place = Place(root, reference, "checkpoint", "checkpoint-differs", table_key="checkpoint")
     place = place.one_of((SINGLE, INDEX), SAVE)
     is_index = place.reference.endswith(".index.json")
@@ -84,10 +79,7 @@ def read_headers(root: Path, reference: str) -> Stored:
 
 
 def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
-    """Return the tensors that a file's header lists, and the header's length.
-
-    :param room: the most bytes that the header may have.
-    """
+    """Return the tensors that a file's header lists, and the header's length, which may be up to ``room``."""
     with place.opened() as stream:
         size = os.fstat(stream.fileno()).st_size
         length = int.from_bytes(stream.read(LENGTH), "little")

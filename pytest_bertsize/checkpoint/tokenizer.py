@@ -53,12 +53,7 @@ class Vocabulary(NamedTuple):
 
 
 def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
-    """Find rows of the word embeddings without an id of the tokenizer, or ids without a row.
-
-    The tokenizer is the declared one, else the first that is found beside one of the files in ``beside``.
-
-    :param beside: files such as the config, relative to the root; ``None`` for a missing file.
-    """
+    """Compare rows with the ids of the declared tokenizer, else of the first beside one of the files ``beside``."""
     around = (find_beside(root, each) for each in beside if each and (root / each).exists())
     file = declared or next(filter(None, around), None)
     words = _find_words(inventory) if file else None  # which lists all tensors
@@ -101,10 +96,7 @@ def find_beside(root: Path, file: str) -> str | None:
 
 
 def read_vocabulary(root: Path, reference: str) -> Vocabulary:
-    """Read the number of ids from a tokenizer.json, a vocab.txt or a vocab.json, relative to the project's root.
-
-    :raises Unusable: with one finding about the file.
-    """
+    """Read the number of ids from a tokenizer.json, vocab.txt or vocab.json; raise :class:`Unusable` without."""
     place = Place(root, reference, "tokenizer", "config-invalid", table_key="tokenizer")
     if reference.endswith(".txt"):
         size = _count_lines(place.text(place.content(LARGEST_TEXT)))
@@ -122,10 +114,7 @@ def read_vocabulary(root: Path, reference: str) -> Vocabulary:
 
 @lru_cache(2)
 def _count_ids(place: Place, content: bytes) -> tuple[int, bool]:
-    """Return the number of ids in a JSON file, and whether the file lists the added tokens too.
-
-    The last results are kept, because several models may share a tokenizer.
-    """
+    """Return the number of ids, and whether added tokens are among them; several models may share a tokenizer."""
     data = place.json(content)
     is_whole = isinstance(data, dict) and isinstance(data.get("model"), dict)  # a vocab.json may have a token "model"
     if not is_whole:
@@ -145,8 +134,5 @@ def _convert(place: Place, data: object, kind: type[Kind]) -> Kind:
 
 
 def _count_lines(text: str) -> int:
-    r"""Count lines as ``load_vocab`` of transformers' tokenization_bert.py (5.23) does.
-
-    It reads with universal newlines: ``\n``, ``\r\n`` and ``\r`` end a line; U+2028 and U+0085 are parts of a token.
-    """
+    r"""Count lines as ``load_vocab`` of transformers (5.23) does: only ``\n``, ``\r\n`` and ``\r`` end one."""
     return text.count("\n") + text.count("\r") - text.count("\r\n") + (not text.endswith(("\n", "\r")))

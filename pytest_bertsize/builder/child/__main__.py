@@ -121,11 +121,7 @@ def serve(asked: int, answers: int) -> None:
 
 
 def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
-    """Fork a process that inherits no open file except the pipe for its answers, and builds the model.
-
-    If the project's code imports names that are not installed, the fork answers with these names. The next fork
-    gets the names as ``missing``, and puts stand-ins in their places before it builds.
-    """
+    """Fork a process that builds, with stand-ins at ``missing``; it answers with the names that it misses besides."""
     if not request.runs_own_code:
         with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
             import_maker(request)
@@ -187,10 +183,7 @@ def _build_and_list(request: Request) -> Built:
 
 
 def list_loaded() -> tuple[str, ...]:
-    """Return the files that the build depends on, and the folders in which Python searches for modules.
-
-    The result is empty if torch, transformers or PEFT is not from a wheel: an editable install may change at any time.
-    """
+    """Return what the build depends on: files, and folders of modules; nothing if a library has no wheel's record."""
     files = [sys.executable, str(Path(sys.prefix, "pyvenv.cfg")), site.getusersitepackages(), *sys.path]
     for name in {"torch", "transformers", "peft"} & {*sys.modules}:
         records = [*Path(str(sys.modules[name].__file__)).parents[1].glob(f"{name}-*.dist-info/RECORD")]

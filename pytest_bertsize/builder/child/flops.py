@@ -77,10 +77,7 @@ PRODUCTS: Mapping[Any, Any] = {
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
-    """Adds each count to the module whose forward runs, and notes products without a formula.
-
-    torch's counter acts before this mode does: operations that the counter decomposes arrive here in parts.
-    """
+    """Adds each count to the module whose forward runs, and notes products without a formula, after torch's counter."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -47,11 +47,7 @@ Changes = tuple[tuple[str, Any, Any], ...]  # ``varied`` of a request: a key, it
 
 @contextlib.contextmanager
 def answer_by_name(hub: Mapping[str, Mapping[str, Any]], varied: Changes = ()) -> Iterator[None]:
-    """Answer calls of ``from_pretrained`` and of the hub's functions; do nothing if transformers is not imported.
-
-    :param hub: ``hub`` of a request.
-    :param varied: changes of configs that are read by name, or that a model of transformers is made from.
-    """
+    """Answer calls of ``from_pretrained`` and of the hub's functions, by ``hub`` and ``varied`` of a request."""
     with contextlib.ExitStack() as stack:
         make_folder = cache(lambda: stack.enter_context(tempfile.TemporaryDirectory(prefix="bertsize-")))
         if "transformers" in sys.modules:
@@ -242,10 +238,7 @@ class _Hub(NamedTuple):
         return Tokenizer(_name_at(name, named.get("revision")), _parse_config(found), given)
 
     def download(self, repo_id: str, filename: str = "", *_: Any, **named: Any) -> str:
-        """Return the local path of a repository's file or folder, as the hub's functions do, but download nothing.
-
-        If only the config is known, as for a model in the catalogue, the config is first written to a new folder.
-        """
+        """Return the local path of a repository's file or folder; a config of the catalogue is written to a new one."""
         subfolder = named.pop("subfolder", None) or ""
         found = self.find(repo_id, named.get("revision"))
         path = found.folder / subfolder / filename if found and found.folder else None

@@ -61,10 +61,7 @@ def take_in_hand(model: Any) -> InHand:
 
 
 def list_in_hand(held: InHand, *, own: bool = False) -> Built:
-    """List the tensors of a model in hand, as the helper process does for a model that it has built.
-
-    :param own: whether the model's table names code of the project that makes the model.
-    """
+    """List the tensors of a model in hand; ``own`` is true if its table names code of the project that makes it."""
     ties = None
     if held.is_adapted:
         ties = listing.name_ties(

@@ -242,10 +242,7 @@ def _find_name(held: Any, parameters: Mapping[str, Any]) -> str:
 
 
 def _find_untied(modules: Modules, parameters: Mapping[str, Any]) -> Iterator[Untied]:
-    """Yield ties that classes of the project declare by ``get_output_embeddings``, and that the build has not made.
-
-    transformers 4 ties its result to that of ``get_input_embeddings``; 5 reads a dict, and only in ``post_init``.
-    """
+    """Yield ties by ``get_output_embeddings`` of the project's classes, which transformers 4 makes and 5 may not."""
     base = find_library_base()
     for module in modules.values():
         own = next((each for each in type(module).__mro__ if "get_output_embeddings" in vars(each)), object)

@@ -60,10 +60,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
 
 def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
-    """Yield a :data:`Row` for each tensor of a file, as ``_load_pretrained_model`` of 4.40 to 4.57 loads it.
-
-    It renames TensorFlow's norms, and adds or removes the base model's prefix.
-    """
+    """Yield a :data:`Row` for each tensor of a file, as ``_load_pretrained_model`` of 4.40 to 4.57 loads it."""
     known: Mapping[str, Any] = model.state_dict()
     prefix = f"{model.base_model_prefix}."
     has, wants = (any(name.startswith(prefix) for name in names) for names in ((name for name, _ in filed), known))
