@@ -55,10 +55,10 @@ class Limits(Struct, frozen=True):
 
 
 class Task(Struct):
-    """One model that a fork is building."""
+    """One model that waits for its build, or that a fork is building."""
 
     request: Request
-    since: float
+    since: float = 0.0  # the start of the clock; 0 while it waits
     process: int = 0  # the fork, as soon as it is known
     most_memory: int = 0  # bytes, as soon as its imports are done
 
@@ -78,7 +78,6 @@ class Helper(Struct, eq=False):
     _child: Child | None = None
     _is_ready: bool = False  # true once all is imported
     _numbers: dict[str, int] = {}  # the number of each model's build, by the model's name
-    _waiting: dict[int, Request] = {}
     _tasks: dict[int, Task] = {}
     _results: dict[int, Built | NotBuilt] = {}
     _at_once: int = CORES
@@ -115,10 +114,10 @@ class Helper(Struct, eq=False):
             if self.memory and (found := self.memory.recall(request, self.command)):
                 self._results[number], remembered = found
             else:
-                self._waiting[number] = request._replace(declared=None) if others else request
-        if not (self._waiting or self._tasks):
+                self._tasks[number] = Task(request._replace(declared=None) if others else request)
+        if not self._tasks:
             self.versions.update(remembered)
-        if WINDOWS or not self._waiting:
+        if WINDOWS or not self._tasks:
             fix = "check it without a build there (--no-build), or build it on Linux, WSL or macOS"
             self._fail_all(NotBuilt("models are not built on Windows", fix, Why.ELSEWHERE))
         else:
@@ -142,26 +141,28 @@ class Helper(Struct, eq=False):
         """Kill the helper process; unfinished models wait for another process."""
         if self._child:
             self._child.end()
-        self._waiting = {**{number: task.request for number, task in self._tasks.items()}, **self._waiting}
-        self._tasks, self._child = {}, None
+        self._tasks = {number: Task(task.request) for number, task in self._tasks.items()}
+        self._child = None
 
     def _hand_out(self) -> Child:
         """Send the helper process as many models as it may build at once, and return the process."""
         self.start()
         assert self._child
-        while self._waiting and len(self._tasks) < self._at_once:
-            number = next(iter(self._waiting))
-            request = self._waiting.pop(number)
-            self._tasks[number] = Task(request, monotonic())
-            memory = self.limits.find_memory(request)
-            self._child.send("build", number, request._replace(memory=memory, closed_form=""))
+        for number, task in [*self._tasks.items()][: self._at_once]:  # the first ones are those that are being built
+            if not task.since:
+                task.since = monotonic()
+                memory = self.limits.find_memory(task.request)
+                self._child.send("build", number, task.request._replace(memory=memory, closed_form=""))
         return self._child
 
     def _restart_clocks(self) -> None:
         """Restart all time limits: the time in which nobody read frames does not count."""
         self._since = monotonic()
-        for task in self._tasks.values():
+        for task in self._find_building().values():
             task.since = self._since
+
+    def _find_building(self) -> dict[int, Task]:
+        return {number: task for number, task in self._tasks.items() if task.since}
 
     def _advance(self, child: Child) -> None:
         """Listen for a moment, and check the limits of the processes."""
@@ -225,7 +226,7 @@ class Helper(Struct, eq=False):
                 slow = f"torch and transformers were not imported within {self.limits.importing:g} s"
                 raise Lost(NotBuilt(slow, "run it again on a less busy machine", Why.ELSEWHERE))
             return
-        for number, task in [*self._tasks.items()]:
+        for number, task in self._find_building().items():
             seconds = task.request.seconds or self.limits.building
             if now - task.since >= seconds:
                 why = exceed_limit(task.request, f"it was not built within {seconds:g} s", Why.TIME)
@@ -251,12 +252,14 @@ class Helper(Struct, eq=False):
             other = self._explain_interpreter(f"does not run as a Python interpreter: {why.reason}")
             self._fail_all(other if self._python else why)
             return
-        if len(self._tasks) == 1:
-            self._results[self._tasks.popitem()[0]] = why
+        if len(building := self._find_building()) == 1:
+            (number,) = building
+            self._results[number] = why
+            del self._tasks[number]
         self._at_once = 1
         self.stop()
 
     def _fail_all(self, why: NotBuilt) -> None:
-        self._results.update(dict.fromkeys([*self._tasks, *self._waiting], why))
-        self._tasks, self._waiting = {}, {}
+        self._results.update(dict.fromkeys(self._tasks, why))
+        self._tasks = {}
         self.stop()

@@ -25,14 +25,12 @@ NOT_PARAMETERS = re.compile(
     r"|(?:encoder|decoder)\.version)$"  # fairseq's: BartPreTrainedModel._keys_to_ignore_on_load_unexpected
 )
 """Pattern of the names of buffers that older versions of transformers saved, and that newer ones do not load."""
-KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
-"""Keys of the config that give the rows of embeddings, by component."""
 
 
 def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterator[Finding]:
-    """Yield findings for tensors that differ, tensors that the file has twice, and tensors that the class ignores."""
-    filed, left_out = _name_as_loaded(stored, built.loading)
-    found = [*_find_copies(filed, model, stored), *_find_left_out(left_out)]  # which leaves out the copies
+    """Yield findings for tensors that differ, and for those that the file has twice."""
+    filed = _name_as_loaded(stored, built.loading)
+    found = [*_find_copies(filed, model, stored)]  # which leaves out the copies
     unsaved = built.loading.unsaved if built.loading else frozenset()
     buffers = {each.name for each in built.buffers}
     expected = [each for each in model.tensors if not each.tied_to and each.name not in unsaved - filed.keys()]
@@ -48,19 +46,19 @@ def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterat
     return (each._replace(file=stored.file) for each in found)
 
 
-def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, Tensor], list[Tensor]]:
-    """Return the file's tensors by the names as which they are loaded, the first of each; and those left out."""
+def _name_as_loaded(stored: Stored, loading: Loading | None) -> dict[str, Tensor]:
+    """Return the file's tensors by the names under which transformers loads them, without those that it ignores.
+
+    If two tensors of the file get the same name, the second keeps its name in the file, which the model then lacks.
+    """
     tensors = stored.inventory.by_name
     if loading is None:
-        return dict(tensors), []
+        return dict(tensors)
     found: dict[str, Tensor] = {}
-    left_out: list[Tensor] = []
     for name, known_as, shape in sorted(loading.rows, key=lambda row: row[0] != row[1]):
         if name in tensors and known_as is not None:
             found[name if known_as in found else known_as] = tensors[name]._replace(shape=shape)
-        elif name in tensors and not NOT_PARAMETERS.search(name):
-            left_out.append(tensors[name])
-    return found, left_out
+    return found
 
 
 def _find_copies(filed: dict[str, Tensor], model: Inventory, stored: Stored) -> Iterator[Finding]:
@@ -97,22 +95,6 @@ def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Findin
         components = {each.component for each in (*lacks, *has)}
         component = (components.pop() or None) if len(components) == 1 else None
         sentences = listed([each.sentence for each in differences], MOST_NAMED, "; ")
-        message, fix = f"the file's tensors differ from the built model's: {sentences}", OTHER_CONFIG
-        for ours in lacks:
-            filed, key = actual.by_name.get(ours.name), KEYS.get(ours.component)
-            if filed and key and len(ours.shape) > 1 and filed.shape[1:] == ours.shape[1:]:
-                rows = number(ours.shape[0])
-                fix = f"write {key} = {filed.shape[0]} in the config, or save the model with {rows} rows"
-                break
+        message = f"the file's tensors differ from the built model's: {sentences}"
         missing, there = (sum(each.size for each in side) for side in (lacks, has))
-        yield Finding("checkpoint-differs", message, fix, component=component, expected=missing, actual=there)
-
-
-def _find_left_out(tensors: list[Tensor]) -> Iterator[Finding]:
-    if tensors:
-        count = sum(each.size for each in tensors)
-        what = f"{plural(len(tensors), 'tensor')} of the file, {plural(count, 'parameter')}"
-        named = listed([printable(each.name) for each in tensors], MOST_NAMED)
-        message = f"when the built model's class loads the file, the class ignores {what}: {named}"
-        fix = "leave the file as it is, or save the model again without them"
-        yield Finding("checkpoint-differs", message, fix, "note", expected=0, actual=count)
+        yield Finding("checkpoint-differs", message, OTHER_CONFIG, component=component, expected=missing, actual=there)

@@ -90,9 +90,7 @@ def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
         header = place.json(stream.read(length), MARKS_PER_TENSOR * MOST_TENSORS)
     if not isinstance(header, dict):
         place.fail("its header is not a JSON object", WRITE_AGAIN)
-    metadata = header.pop("__metadata__", None) or {}
-    if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
-        place.fail(f"its __metadata__ is {shown(metadata)}, not an object of strings", WRITE_AGAIN)
+    header.pop("__metadata__", None)
     if len(header) > MOST_TENSORS:
         place.fail(f"it has {len(header):,} tensors, more than {MOST_TENSORS:,}", ONE_MODEL)
     entries = {name: _read_entry(place, name, value) for name, value in header.items()}

@@ -130,10 +130,6 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
         file_of({"a": {**F32, "data_offsets": [4, 12]}}, 12),
         f'the tensor "a" begins at byte 4, not at 0, the next free one → {WRITE_AGAIN}',
     ),
-    "metadata": (
-        file_of({"__metadata__": {"format": 1}, "a": F32}, 8),
-        f'its __metadata__ is {{"format": 1}}, not an object of strings → {WRITE_AGAIN}',
-    ),
 }
 
 

@@ -236,11 +236,7 @@ def _compose_modules(request: Request) -> nn.Module:
 
     root = nn.Module()
     for module in request.modules:
-        try:
-            parts = _make_parts(module)
-        except KeyError as error:
-            raise Refused(f"the config of the {module.kind} at {module.path} has no {error.args[0]}") from None
-        root.add_module(module.path, nn.ModuleDict(parts))
+        root.add_module(module.path, nn.ModuleDict(_make_parts(module)))
     return root
 
 
