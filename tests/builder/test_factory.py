@@ -291,7 +291,7 @@ CALLED: dict[str, tuple[str, str]] = {
 
 INSTALL = (
     'install it there (python = ".venv/bin/python" in [tool.bertsize] names the interpreter), '
-    "or add the folder of a module of your own to pytest's pythonpath"
+    "write the name that an installed library has for it, or add the folder of a module of your own to pytest's pythonpath"
 )
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
@@ -560,8 +560,7 @@ LACKS = """
     def build(config): return Ends(BertConfig(**config))
 """
 STOOD_IN = [
-    "not installed and not used: acme_logs, acme_metrics",
-    "not in the installed transformers and not used: transformers.modeling_bert",
+    "not installed and not used: acme_logs, acme_metrics, transformers.modeling_bert",
     "not installed, and called at import, which returned nothing: acme_logs.get",
 ]
 

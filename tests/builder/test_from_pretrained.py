@@ -154,9 +154,8 @@ AutoModel.from_pretrained("acme/none")
 AutoModel.from_pretrained("acme/broken")
 → from_pretrained('acme/broken'): configs/broken.json: there is no such file
 AutoConfig.from_pretrained("configs/none")
-→ from_pretrained('configs/none') names no file or folder that exists; write the path of a folder with a config.json,
-  from the project's root, a name of the hub, or a committed copy: hub = { "configs/none" =
-  "configs/config.json" } in [tool.bertsize]
+→ from_pretrained('configs/none') names no file or folder that exists; commit a copy of its config, and write hub = {
+  "configs/none" = "configs/config.json" } in [tool.bertsize]
 AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")
 → from_pretrained('acme/tiny', subfolder=…) asks for a folder on the hub; copy its config into the project, and name
   its folder in place of 'acme/tiny'
@@ -172,8 +171,8 @@ open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pret
 → 'acme/tiny' holds an adapter, which from_pretrained would add; let the factory make the base model, and write
   adapter = "configs/adapter_config.json" in the model's table
 BertModel.from_pretrained("bert-base-uncased", revision="v2")
-→ neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
-  revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
+→ neither hub in [tool.bertsize], nor the catalogue, nor the hub cache has the config of
+  from_pretrained('bert-base-uncased', revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
   configs/bert-base-uncased@v2, commit the file, and write hub = { "bert-base-uncased@v2" =
   "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for
 import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")

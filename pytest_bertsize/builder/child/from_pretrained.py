@@ -163,12 +163,10 @@ class _Hub(NamedTuple):
             _note_answer(named, found.origin, by_hub=found.by_hub)
             return found
         if not published.is_name(name) or os.path.isdir(name.partition("/")[0]):  # noqa: PTH112  (a path)
-            fix = f'a committed copy: hub = {{ {json.dumps(name)} = "configs/config.json" }} in [tool.bertsize]'
-            fix = f"write the path of a folder with a config.json, from the project's root, a name of the hub, or {fix}"
-            raise Refused(f"{asked} names no file or folder that exists", fix)
-        catalogue = "the catalogue, nor " if named == name else ""
+            fix = f'commit a copy of its config, and write hub = {{ {json.dumps(name)} = "configs/config.json" }}'
+            raise Refused(f"{asked} names no file or folder that exists", f"{fix} in [tool.bertsize]")
         fix = published.suggest_fetching(name, None if named == name else revision)[1]
-        lacks = f"neither hub in [tool.bertsize], nor {catalogue}the hub cache has the config of {asked}"
+        lacks = f"neither hub in [tool.bertsize], nor the catalogue, nor the hub cache has the config of {asked}"
         return refuse(Refused(lacks, f"{fix}, with each other name that the code asks for"))
 
     def read_config(self, own: Own, cls: Any, /, pretrained_model_name_or_path: Any, **arguments: Any) -> Any:

@@ -80,12 +80,8 @@ class StandIn:
         return StandIn(f"{self.__name__}{how}", is_made=True)
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
-        library = self.__name__.partition(".")[0]
-        what, fix = "not installed", f"install it there {THERE}, or {ADD_FOLDER}"
-        if not isinstance(sys.modules.get(library, self), StandIn):
-            what = f"missing from the {library} installed"
-            fix = f"write the name that it has there, or install a release that has this one {THERE}"
-        refuse(Refused(f"{self.__name__} is used, but {what} where the model is built", fix))
+        fix = f"install it there {THERE}, write the name that an installed library has for it, or {ADD_FOLDER}"
+        refuse(Refused(f"{self.__name__} is used, but not installed where the model is built", fix))
 
 
 for _operation in OPERATIONS - vars(StandIn).keys():
@@ -129,9 +125,7 @@ def stand_in_for(name: str) -> None:
     if holder is not None:
         setattr(holder, last, found)
     if not isinstance(holder, StandIn):
-        library = name.partition(".")[0]
-        has_library = library != name and not isinstance(sys.modules.get(library, found), StandIn)
-        note_stand_in(f"not {f'in the installed {library}' if has_library else 'installed'} and not used", name)
+        note_stand_in("not installed and not used", name)
 
 
 def _find_missing_name(error: ImportError | AttributeError) -> str:
