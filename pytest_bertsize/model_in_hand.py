@@ -132,10 +132,10 @@ def _read_registry(settings: Settings) -> Registry:
 def _list_tensors(held: InHand, model: Model) -> Built | Finding:
     """Return the module's tensors, or the finding that says why they are not compared.
 
-    A factory's model without a closed form may have an adapter that its table does not declare.
+    A model without a closed form may have an adapter that its table does not declare.
     """
     key = () if model.table_key else None
-    if model.adapter is None and held.adapter and (model.closed_form or not model.factory):
+    if model.adapter is None and held.adapter and model.closed_form:
         message = f"the model has an adapter ({printable(held.adapter)}) that no table declares"
         fix = 'write adapter = "path/to/adapter_config.json" in its table, or call check_model before it is put on'
         return Finding("config-invalid", message, fix, table_key=key)

@@ -22,7 +22,7 @@ NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")  # the files that list the
 ADDED = "added_tokens.json"  # the file beside an older tokenizer's vocab.txt or vocab.json that lists its added tokens
 LARGEST = 48 * 1024 * 1024  # the most bytes of a JSON file; the tokenizer.json of Gemma 2 and mmBERT has 34 million
 LARGEST_TEXT = 16 * 1024 * 1024  # the most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million
-MULTIPLES = (128, 64, 32, 16, 8)  # to which rows are often padded, for speed; a finding names the largest that fits
+MULTIPLES = (8, 16, 32, 64, 128)  # to which rows are often padded, for speed
 OF_FAIRSEQ, FAIRSEQ_SPECIALS = "bpe.codes", 5
 """The file beside a vocab.txt that fairseq wrote (BERTweet, PhoBERT), and the number of ids that such a vocab.txt
 lacks: ``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``."""
@@ -56,35 +56,28 @@ def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], i
     """Compare rows with the ids of the declared tokenizer, else of the first beside one of the files ``beside``."""
     around = (find_beside(root, each) for each in beside if each and (root / each).exists())
     file = declared or next(filter(None, around), None)
-    words = _find_words(inventory) if file else None  # which lists all tensors
-    if file and words:
+    if file is None:
+        return []
+    named = (each for each in inventory.tensors if f".{each.component}".endswith(f".{WORDS}"))
+    tables = (each for each in named if len(each.shape) == 2)  # noqa: PLR2004  (rows, width)
+    if words := max(tables, key=lambda tensor: tensor.shape[0], default=None):
         return _compare_rows(read_vocabulary(root, file), words)
     message = "the tokenizer cannot be compared, because the model has no component embeddings.word"
     return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))] if declared else []
 
 
-def _find_words(inventory: Inventory) -> Tensor | None:
-    """Return the table of word embeddings; if there are several, the one with the most rows."""
-    tables = (tensor for tensor in inventory.tensors if len(tensor.shape) == 2)  # noqa: PLR2004  (rows, width)
-    named = (tensor for tensor in tables if f".{tensor.component}".endswith(f".{WORDS}"))
-    return max(named, key=lambda tensor: tensor.shape[0], default=None)
-
-
 def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
     ids, (rows, width) = vocabulary.size, words.shape
-    if rows == ids:
-        return []
     message = f"{words.component} has {plural(rows, 'row')}, and {vocabulary.file} {plural(ids, 'id')}"
     fix = f"write vocab_size = {ids} in the config, or name the tokenizer of this model"
     found = Finding("config-invalid", message, fix, "error", words.component, ids, rows, file=vocabulary.file)
     if rows < ids:
         return [found._replace(message=f"{message}: the highest, {ids - 1:,}, has no row")]
     product = f"{plural(rows - ids, 'row')} of {width:,} = {number((rows - ids) * width)}"
-    message += f": {product} parameters that no token reaches"
-    if multiple := next((each for each in MULTIPLES if rows == -(-ids // each) * each), 0):
-        message += f"; the rows are the ids rounded up to a multiple of {multiple}"
-        fix = f"nothing has to be done if this is padding; if it is not, write vocab_size = {ids}"
-    return [found._replace(kind="dead-weight", message=message, fix=fix, severity="note" if multiple else "warning")]
+    message = f"{message}: {product} parameters that no token reaches"
+    is_padded = any(rows == -(-ids // each) * each for each in MULTIPLES)
+    unreached = found._replace(kind="dead-weight", message=message, fix=f"if these rows are no padding, {fix}")
+    return [unreached._replace(severity="note" if is_padded else "warning")] if rows > ids else []
 
 
 def find_beside(root: Path, file: str) -> str | None:

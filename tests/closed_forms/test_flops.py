@@ -248,15 +248,6 @@ def test_products_that_torchs_counter_passes_over_are_counted(multiply: Any, exp
 # what cannot be counted
 
 
-def test_more_tokens_than_positions_are_refused_and_positions_that_a_family_leaves_unused_are_no_room() -> None:
-    bert, roberta = built("BertModel", TINY), built("RobertaModel", TINY)
-    assert said_about(bert, 17) == "seq_len 17 exceeds its max_position_embeddings 16"
-    unused = "seq_len 15 exceeds its max_position_embeddings 16, whose first 2 are never used"
-    assert said_about(roberta, 15) == unused
-    assert count_flops(bert, seq_len=16)
-    assert count_flops(roberta, seq_len=14)
-
-
 @pytest.mark.parametrize("family", PROVEN)
 def test_the_closed_form_knows_the_positions_that_are_never_used(family: str) -> None:
     """As many as the padding's row, in the class itself, of a table that knows which row that is."""

@@ -45,7 +45,6 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
         if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
             what = f"{printable(name)} ({type(module).__name__})"
             raise Refused(f"torch's counter does not count every product of {what}")
-    _check_positions(model, seq_len)
     inputs = _make_inputs(model, seq_len)
     watch = _Watch()
     with ExitStack() as hooks:
@@ -127,16 +126,3 @@ def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
         taken, given = ", ".join(signature.parameters), " and ".join(inputs)
         raise Refused(f"its forward takes ({taken}), and is given only {given}") from None
     return inputs
-
-
-def _check_positions(model: nn.Module, seq_len: int) -> None:
-    """Refuse more tokens than positions: on the meta device a lookup never fails."""
-    tables = [getattr(module, "position_embeddings", None) for module in model.modules()]
-    padding = [getattr(table, "padding_idx", None) for table in tables]
-    unused = max((row + 1 for row in padding if isinstance(row, int)), default=0)
-    configs = [getattr(module, "config", None) for module in model.modules()]
-    limits = [getattr(config, "max_position_embeddings", None) for config in configs]
-    positions = min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=seq_len + unused)
-    if seq_len > positions - unused:
-        less = f", whose first {unused} are never used" if unused else ""
-        raise Refused(f"seq_len {seq_len:,} exceeds its max_position_embeddings {positions:,}{less}")
