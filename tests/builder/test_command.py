@@ -104,8 +104,7 @@ CASES = {
         f"the code exited before it handed over a model: *unrecognized arguments: --with 5*; {BEFORE_CHECK}",
     ),
     "another name": Case(
-        "python other.py",
-        f'python other.py ended without check_model(model, "line"); {WENT_ON}; {CALL_IT}',
+        "python other.py", f'python other.py ended without check_model(model, "line"); {WENT_ON}; {CALL_IT}'
     ),
     "a function that fails behind another name": Case(
         "goes_on:main", f"FileNotFoundError: *'train.csv' (goes_on.py:5); {WENT_ON}"
@@ -126,8 +125,7 @@ CASES = {
         "python missing.py", "there is no missing.py; correct its path, which starts from the project's root"
     ),
     "a module beside another, for a function": Case(
-        "scripts.make:build",
-        "*No module named 'parts' (scripts/make.py:1)",
+        "scripts.make:build", "*No module named 'parts' (scripts/make.py:1)"
     ),
     "a module of the root, for a script below it": Case("python scripts/below.py", [(2, 3), (2,)]),
     "the first Python command of a shell script, in its folder and environment": Case(

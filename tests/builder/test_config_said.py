@@ -29,10 +29,7 @@ def test_it_says_a_key_of_an_object() -> None:
     sides: dict[str, Any] = {"encoder": {"model_type": "bert", **WRITTEN}, "decoder": {"model_type": "bert"}}
     assert said(
         "encoder.hidden_size", "decoder.hidden_size", "decoder.nothing", family="encoder-decoder", **sides
-    ).said == {
-        "encoder.hidden_size": 12,
-        "decoder.hidden_size": 768,
-    }
+    ).said == {"encoder.hidden_size": 12, "decoder.hidden_size": 768}
 
 
 @pytest.mark.parametrize(

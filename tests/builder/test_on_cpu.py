@@ -37,11 +37,7 @@ ASKS_FOR_VALUES = """
     def holds(): held = os.urandom(120_000_000); return nn.Linear(3, 2)
     """
 """Stochastic depth, as Swin and ConvNeXT have it: a rate for each layer, which a constructor reads from a tensor."""
-PATHS = (
-    Tensor("lines.0.weight", (3, 2), ""),
-    Tensor("lines.1.weight", (3, 2), ""),
-    Tensor("lines.1.bias", (3,), ""),
-)
+PATHS = (Tensor("lines.0.weight", (3, 2), ""), Tensor("lines.1.weight", (3, 2), ""), Tensor("lines.1.bias", (3,), ""))
 ON_CPU = 'build it with values: build.device = "cpu"'
 
 

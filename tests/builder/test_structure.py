@@ -12,11 +12,7 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 
-LAYER = {
-    "self_attn.in_proj_weight": (192, 64),
-    "self_attn.out_proj.weight": (64, 64),
-    "linear.weight": (64, 64),
-}
+LAYER = {"self_attn.in_proj_weight": (192, 64), "self_attn.out_proj.weight": (64, 64), "linear.weight": (64, 64)}
 
 
 def test_the_rows_in_a_module_add_up_to_it() -> None:

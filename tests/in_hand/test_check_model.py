@@ -72,10 +72,7 @@ def untie(model: Any) -> None:
 CHANGED: dict[str, tuple[Callable[[Any], object], list[str]]] = {
     "resized": (
         lambda model: model.resize_token_embeddings(103, mean_resizing=False),
-        [
-            "vocab_size is 101 in config.json, and 103 in the config of the finished BertForMaskedLM",
-            "101 → 103",
-        ],
+        ["vocab_size is 101 in config.json, and 103 in the config of the finished BertForMaskedLM", "101 → 103"],
     ),
     "untied": (
         untie,

@@ -133,10 +133,7 @@ FAILS: dict[str, tuple[Callable[[Any], Any], str]] = {
         "is quantised: its weights are not parameters",
     ),
     "parameters beside it": (Beside, "aux is new: 12 (weight 3×3, bias 3)"),
-    "shared layers": (
-        share_layers,
-        "declare the function that makes this model as factory, with tied = {",
-    ),
+    "shared layers": (share_layers, "declare the function that makes this model as factory, with tied = {"),
     "an adapter inside": (inject, "the model has an adapter (Linear) that no table declares"),
 }
 

@@ -21,20 +21,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
-from pytest_bertsize.builder.child.stand_ins import (
-    describe_stand_ins,
-    keep_in_place,
-    run_with_stand_ins,
-)
-from pytest_bertsize.builder.confined import (
-    CALLED,
-    OTHERS,
-    Counted,
-    HandedOver,
-    Refused,
-    describe_error,
-    hide_secrets,
-)
+from pytest_bertsize.builder.child.stand_ins import describe_stand_ins, keep_in_place, run_with_stand_ins
+from pytest_bertsize.builder.confined import CALLED, OTHERS, Counted, HandedOver, Refused, describe_error, hide_secrets
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why, exceed_limit
 
 if TYPE_CHECKING:
