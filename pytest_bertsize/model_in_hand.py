@@ -1,17 +1,22 @@
-"""``check_model``: check a model that exists already, in a test or in the script that trains it; build nothing."""
+"""``check_model``: check a model that exists already, in a test or in the script that trains it; build nothing.
+
+This imports no library that the process has not imported already.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
-from pytest_bertsize.builder.child.in_hand import list_in_hand, take_in_hand
+from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.confined import CALLED, Refused
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.registry import registry_of
@@ -39,7 +44,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pytest_bertsize.base.lock import Lock
-    from pytest_bertsize.builder.child.in_hand import InHand
     from pytest_bertsize.closed_forms.registry import Registry
 
 TABLE = "pyproject.toml"
@@ -90,7 +94,7 @@ def check_model(
     :raises TypeError: if the model is not a module, with what to pass.
     """
     __tracebackhide__ = True
-    held = take_in_hand(model)
+    held = _take_in_hand(model)
     if CALLED and name is not None:
         CALLED[-1].take(name, held.module)
     place = _find_place(sys._getframe(1))  # noqa: SLF001
@@ -114,6 +118,51 @@ def check_model(
 
         raise AssertionError(draw_failure(report_model(found), Style()))
     return found
+
+
+class InHand(NamedTuple):
+    """A module of the running process, without its wrappers."""
+
+    module: Any  # the counted module, with its adapter if it has one
+    base: Any  # the model that PEFT has adapted, else the module itself
+    adapter: str  # the adapter's type, ``"LORA"``; ``""`` without one
+
+    @property
+    def is_adapted(self) -> bool:
+        return self.base is not self.module
+
+    @property
+    def kind(self) -> str:
+        return self.classes[0].__name__
+
+    @property
+    def classes(self) -> list[type]:
+        """The model's class and its bases, without the classes that sharding puts before them."""
+        module = getattr(self.base, "_fsdp_wrapped_module", self.base)
+        return [each for each in type(module).__mro__ if not each.__module__.startswith("torch.distributed.")]
+
+    @property
+    def is_own(self) -> bool:
+        return self.classes[0].__module__.partition(".")[0] != "transformers"
+
+
+def _take_in_hand(model: Any) -> InHand:
+    """Unwrap a model; raise a ``TypeError`` for an object that is no module."""
+    __tracebackhide__ = True
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
+        fix = "pass the model itself: an instance of a class, the .model of a trainer"
+        raise TypeError(f"check_model takes a torch.nn.Module, not {what}: {fix}")
+    module = listing.unwrap(model)
+    peft = sys.modules.get("peft")
+    if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
+        inside = [type(each) for each in module.modules()]  # ``model.add_adapter`` puts layers into the model itself
+        adapter = next((each.__name__ for each in inside if each.__module__.startswith("peft.tuners.")), "")
+        return InHand(module, module, adapter)
+    kinds = [getattr(each.peft_type, "value", each.peft_type) for each in module.peft_config.values()]
+    inner = module.base_model.model if isinstance(module, peft.PeftMixedModel) else module.get_base_model()
+    return InHand(module, listing.unwrap(inner), ", ".join(dict.fromkeys(kinds)))
 
 
 def _find_place(frame: FrameType) -> tuple[str, int]:
@@ -144,9 +193,33 @@ def _list_tensors(held: InHand, model: Model) -> Built | Finding:
         fix = "call check_model with what get_peft_model returns"
         return Finding("config-invalid", message, fix, table_key=("adapter",))
     try:
-        return list_in_hand(held, own=model.factory is not None)
+        return _list_in_hand(held, own=model.factory is not None or held.is_own)
     except Refused as refused:
         return Finding("build-failed", printable(str(refused)), refused.fix)
+
+
+def _list_in_hand(held: InHand, *, own: bool) -> Built:
+    """List the module's tensors as the helper process does, an adapter's by PEFT's default name for an adapter."""
+    ties, names = None, list[str]()
+    if held.is_adapted:
+        names = [*held.module.peft_config]
+        declared = listing.declared_ties(dict(listing.walk_modules(held.base, wrapped=True)))
+        ties = listing.name_ties(held.module, held.base, declared)
+    if len(names) > 1:
+        has = f"the model has {len(names)} adapters ({', '.join(names)}), and a table has only one"
+        raise Refused(has, "delete the others")
+    built = listing.take_inventory(held.module, own=own, in_hand=True, ties=ties)
+    if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
+        parted = "moving the model to the meta device, by .to or by offloading, untied its tied tensors"
+        raise Refused(parted, "call check_model before the move, or make the model under torch.device('meta')")
+    if not names:
+        return built
+    rename = partial(re.compile(rf"(?<![^.]){re.escape(names[0])}(?![^.])").sub, "default")
+    tensors = (
+        each._replace(name=rename(each.name), tied_to=each.tied_to and rename(each.tied_to)) for each in built.tensors
+    )
+    ties = {rename(one): rename(other) for one, other in built.declared_ties.items()}
+    return built._replace(tensors=tuple(tensors), declared_ties=ties)
 
 
 # a model that a table declares

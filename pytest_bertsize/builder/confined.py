@@ -25,7 +25,9 @@ NETWORK = frozenset(  # audit events that Python raises before a process uses th
     f"socket.{call}"
     for call in ["bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto"]
 )
-DOWNLOADS = "download below check_model, or let the factory replace the function that downloads"
+NO_DOWNLOAD = (
+    "read a file of the project, download below check_model, or let the factory replace the function that downloads"
+)
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
 _ROUNDS = 1_000  # of ending processes that meanwhile start others
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
@@ -41,10 +43,6 @@ class Refused(Exception):
         self.fix, self.kind = fix, kind
 
 
-class NetworkRefused(Refused):
-    """The error for an attempt to reach another machine."""
-
-
 class HandedOver(BaseException):
     """The exception that ends the project's code as soon as ``check_model`` has the model."""
 
@@ -58,17 +56,15 @@ class Counted:
         self.model: Any = None  # as ``check_model`` was given it
 
     def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: if ``name`` is the expected name, or any name is expected; other names are noted."""
+        """:raises HandedOver: if ``name`` is the expected name, or any name is expected."""
         if self.name in {"", name}:
             self.model = model
             HANDED.append(name)
             raise HandedOver
-        OTHERS[name] = None
 
 
 REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
 CALLED: list[Counted] = []
-OTHERS: dict[str, None] = {}  # names with which ``check_model`` was called without ending the code
 HANDED: list[str] = []  # the name with which ``check_model`` got the model in this process
 
 
@@ -79,7 +75,7 @@ def refuse(refusal: Refused) -> NoReturn:
 
 def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
     if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to its connected peer
-        refusal = NetworkRefused(f"it tried to use the network ({event})", DOWNLOADS)
+        refusal = Refused(f"it tried to use the network ({event})", NO_DOWNLOAD)
         if event == "socket.bind":  # libraries bind a socket to test for IPv6
             raise refusal
         refuse(refusal)

@@ -61,12 +61,6 @@ def normalize_name(name: str) -> str:
     return bare if organisation in ADDED else name
 
 
-def is_noted_absent(published: Published, file: str) -> bool:
-    """Return whether ``huggingface_hub`` has noted in its cache that the revision of a cached config lacks a file."""
-    snapshot = None if published.by_hub else published.folder
-    return snapshot is not None and (snapshot.parents[1] / ".no_exist" / snapshot.name / file).is_file()
-
-
 def find_in(names: Iterable[str], name: str) -> str | None:
     """Return ``name`` if ``names`` has it, else the first of ``names`` that differs in its organisation alone."""
     same = [each for each in names if normalize_name(each) == normalize_name(name)]

@@ -18,13 +18,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from pytest_bertsize.builder.confined import (
-    NetworkRefused,
-    answer_one_question,
-    describe_error,
-    hide_secrets,
-    limit_memory,
-)
+from pytest_bertsize.builder.confined import Refused, answer_one_question, describe_error, hide_secrets, limit_memory
 from pytest_bertsize.config.model_config import nest
 from pytest_bertsize.wording import BadValue, did_you_mean, printable, reason
 
@@ -48,8 +42,8 @@ def _answer_question(asked: Any) -> dict[str, Any]:
         return _make_config(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
         return {"message": hide_secrets(refused.message), "fix": refused.fix}
-    except NetworkRefused as error:
-        return {"message": describe_error(error, asked["root"]), "fix": "read it from a file of the project"}
+    except Refused as error:
+        return {"message": describe_error(error, asked["root"]), "fix": error.fix}
     except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
         return {"message": f"it raised {describe_error(error, asked['root'])}", "fix": "fix the function"}
 

@@ -31,11 +31,5 @@ def ask_for_factory(root: object, name: str, module: str = "own", **more: Any) -
 def _nothing_is_remembered() -> Iterator[None]:
     """Here, one process builds many models; the helper has a fork for each."""
     yield
-    for remembered in (
-        from_pretrained.ANSWERED,
-        tokenizer.TAKEN,
-        stand_ins.STOOD_IN,
-        confined.REFUSED,
-        confined.OTHERS,
-    ):
+    for remembered in (from_pretrained.ANSWERED, tokenizer.TAKEN, stand_ins.STOOD_IN, confined.REFUSED):
         remembered.clear()

@@ -164,7 +164,7 @@ os.closerange(3, 256); return line()
 → *the project's code*
 # the network
 import socket; socket.getaddrinfo('example.org', 443)
-→ it tried to use the network (socket.getaddrinfo) (own.py:*); download below check_model, or *
+→ it tried to use the network (socket.getaddrinfo) (own.py:*); read a file of the project, download *
 return BertModel.from_pretrained('acme/none')
 → neither hub in * has the config of from_pretrained('acme/none') (own.py:*); run hf download acme/none config.json *
 return line().load_state_dict(torch.load('best.pt'))

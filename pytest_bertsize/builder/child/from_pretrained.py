@@ -192,17 +192,15 @@ class _Hub(NamedTuple):
         if packed := next((key for key in PACKED if named.pop(key, None)), None):
             packs = f"from_pretrained({name!r}, {packed}=…) packs weights, and no weights are loaded here"
             raise Refused(packs, f"leave {packed} out")
-        of_adapter = {**named, **(named.get("adapter_kwargs") or {})}
-        self.refuse_adapter(name, of_adapter.get("revision"), of_adapter.get("subfolder"))
+        self.refuse_adapter(name, named.get("revision"), named.get("subfolder"))
         rest = {key: value for key, value in named.items() if key not in OF_LOADING}
         if hasattr(config, "to_dict"):
             config = copy.deepcopy(config)
             _note_answer(_name_at(str(name), named.get("revision")), "the config that it is given")
         else:
-            of_hub = {key: named[key] for key in OF_THE_HUB if key in named}
-            make = cls.config_class.from_pretrained
-            config, rest = make(config or name, return_unused_kwargs=True, **of_hub, **rest)
-            rest = {key: value for key, value in rest.items() if key not in OF_THE_HUB}
+            given = {key: value for key, value in named.items() if key in OF_THE_HUB or key in rest}
+            config, rest = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **given)
+        rest = {key: value for key, value in rest.items() if key not in OF_THE_HUB}
         config.name_or_path = name
         model = cls(config, *inputs, **rest)
         model.tie_weights()
@@ -249,7 +247,8 @@ class _Hub(NamedTuple):
             written.mkdir(parents=True, exist_ok=True)
             (written / published.CONFIG).write_bytes(found.config)
             return str(written / filename)
-        if found and published.is_noted_absent(found, filename):
+        snapshot = found.folder if found and not found.by_hub else None
+        if snapshot and (snapshot.parents[1] / ".no_exist" / snapshot.name / filename).is_file():  # as its cache notes
             raise Refused(f"{repo_id!r} has no {filename}")
         fix = f"put the file into the folder of the config that hub names for {repo_id!r}"
         refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)

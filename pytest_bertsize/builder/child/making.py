@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.stand_ins import describe_stand_ins, keep_in_place, run_with_stand_ins
-from pytest_bertsize.builder.confined import CALLED, OTHERS, Counted, HandedOver, Refused, describe_error, hide_secrets
+from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error, hide_secrets
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why, exceed_limit
 
 if TYPE_CHECKING:
@@ -127,8 +127,6 @@ def _working_in_root(request: Request) -> Iterator[None]:
 def explain_error(error: BaseException, request: Request, written: str = "") -> NotBuilt:
     """Return why a model was not built; ``written`` is the last line that its code wrote to standard error."""
     cause, text = error.__cause__ or error, describe_error(error, request.root)
-    if OTHERS:
-        text = f"{text}; check_model was called with {', '.join(map(repr, OTHERS))}, and did not end the code"
     if isinstance(cause, Refused):
         return NotBuilt(text, hide_secrets(cause.fix), cause.kind)
     kind, fix = Why.OTHER, BEFORE_CHECK if request.command else ""
