@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, exceed_limit, explain_death
+from pytest_bertsize.builder.messages import Answer, Built, Frame, NotBuilt, Request, Why, exceed_limit, explain_death
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
@@ -24,7 +25,7 @@ from pytest_bertsize.builder.own_process import (
     memory_of,
     start_process,
 )
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.memory import Memory
@@ -177,8 +178,6 @@ class Helper(Struct, eq=False):
 
     def _take_frame(self, frame: Frame) -> None:
         """Record the report of the helper process or a fork; ignore a report on a model that was given up."""
-        from pytest_bertsize.builder.answers import read_content
-
         content, task = read_content(frame), self._tasks.get(frame.number)
         if frame.kind == "ready":
             self.versions.update(content)
@@ -263,3 +262,57 @@ class Helper(Struct, eq=False):
         self._results.update(dict.fromkeys(self._tasks, why))
         self._tasks = {}
         self.stop()
+
+
+# the answers, which are never trusted
+
+LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
+_UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})  # names here are compared with other names
+_CONTENTS: Mapping[str, Any] = {  # the type of a frame's content, by the frame's kind
+    "answer": Answer,
+    "ready": dict[str, str],
+    "failed": str,
+    "refused": str,
+    "forked": Annotated[int, Meta(gt=0)],
+    "begun": Annotated[int, Meta(ge=0)],
+    "died": int,
+    "nonsense": Any,
+}
+
+
+def read_content(frame: Frame) -> Any:
+    """Decode a frame of the helper process; raise a ``ValueError`` for an unknown kind or a content of another type."""
+    if frame.kind not in _CONTENTS:
+        raise ValueError(frame.kind)
+    content = msgspec.json.decode(frame.content, type=_CONTENTS[frame.kind])
+    return _check_answer(*content) if frame.kind == "answer" else content
+
+
+def _check_answer(built: Built | None, failed: NotBuilt | None) -> Built | NotBuilt:
+    """Return an answer with its texts escaped; raise for neither, or for a negative number."""
+    if failed:
+        reason, fix = (printable(text, LONGEST_REASON) for text in (failed.reason, failed.fix))
+        return failed._replace(reason=reason, fix=fix)
+    if built is None:
+        raise ValueError("the answer has neither a model nor the reason why there is none")
+    if not built.tensors:
+        return NotBuilt("it has no parameters")
+    numbers = [size for tensor in built.tensors for size in tensor.shape]
+    numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
+    numbers += [each.numbers for each in built.hidden]
+    numbers += [flops for _, flops in built.flops or ()]
+    numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
+    if min(numbers, default=0) < 0:
+        raise ValueError("a build has a negative number")
+    if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
+        return NotBuilt(f"it has a parameter named {shown(odd)}")
+    escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}
+    return built._replace(**{**escaped, "stood_in": tuple(printable(each, LONGEST_REASON) for each in built.stood_in)})
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return type(value)._make(map(_escape, value)) if hasattr(value, "_make") else tuple(map(_escape, value))
+    return {key: _escape(each) for key, each in value.items()} if isinstance(value, dict) else value

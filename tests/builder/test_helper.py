@@ -19,10 +19,9 @@ import pytest
 import torch
 
 from pytest_bertsize.builder import own_process
-from pytest_bertsize.builder.answers import read_answer, read_content
 from pytest_bertsize.builder.child.making import explain_error, import_peft
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.helper import Helper, Limits
+from pytest_bertsize.builder.helper import Helper, Limits, read_content
 from pytest_bertsize.builder.messages import (
     Allowed,
     Answer,
@@ -132,7 +131,7 @@ EVERYTHING = Built(
     ids=["all", "tensors", "none"],
 )
 def test_a_result_is_the_same_to_a_process_that_has_not_heard_the_helper(result: Built | NotBuilt) -> None:
-    assert read_answer(msgspec.json.encode(wrap_result(result))) == result
+    assert read_content(Frame("answer", 1, msgspec.json.encode(wrap_result(result)))) == result
 
 
 W = Tensor("w", (2, 3), "")
@@ -163,13 +162,13 @@ def test_a_frame_of_another_kind_or_beyond_its_bounds_is_no_model(kind: str, con
 def test_foreign_text_in_an_answer_is_made_printable() -> None:
     odd = "a\x1b[31m" + "b" * 999
     built = Built((W,), {}, (Buffer(odd, 1, odd, 4, saved=True),), problems={"flops": odd}, stood_in=(odd,))
-    found = read_answer(json.dumps(Answer(built)).encode())
+    found = read_content(Frame("answer", 1, json.dumps(Answer(built)).encode()))
     assert isinstance(found, Built)
     for text in (found.buffers[0].name, found.buffers[0].dtype, found.problems["flops"]):
         assert text.startswith(r"a\x1b[31mb")
         assert len(text) == 200
     assert len(found.stood_in[0]) == 700
-    failed = read_answer(json.dumps(Answer(failed=NotBuilt(odd, odd))).encode())
+    failed = read_content(Frame("answer", 1, json.dumps(Answer(failed=NotBuilt(odd, odd))).encode()))
     assert isinstance(failed, NotBuilt)
     assert (len(failed.reason), len(failed.fix)) == (700, 700)
 
