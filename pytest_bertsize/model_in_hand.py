@@ -61,7 +61,6 @@ TIE = (
 CHANGED = "the model was changed after it was made, or it was made from another config"
 OPTIONS = "; or with other options ({}): write options in its table, or pass options to check_model"
 MOST_NAMED = 5  # the most options that one message names
-Limits = Mapping[str, object]
 
 
 def check_model(
@@ -97,15 +96,17 @@ def check_model(
     held = _take_in_hand(model)
     if CALLED and name is not None:
         CALLED[-1].take(name, held.module)
-    place = _find_place(sys._getframe(1))  # noqa: SLF001
+    file, line = _find_place(sys._getframe(1))  # noqa: SLF001
+    at = f"{file}:{line}: {BY}"
     try:
+        extra = tuple(limits_from(limits, file=file, line=line, by=BY))
         if name is None and table is None:
-            found = _hold_alone(held, _declare(held, options or {}, closed_form=closed_form), place, limits)
+            found = _hold_alone(held, _declare(held, options or {}, closed_form=closed_form), extra, at)
         else:
             if options is not None or not closed_form:
                 only = "options and closed_form are for a model that no table declares: write them in the table"
                 raise SettingsError(f"{BY}: {only}, or name no table")  # noqa: TRY301
-            found = _hold_to_table(held, name, table, place, limits)
+            found = _hold_to_table(held, name, table, extra, at)
     except (SettingsError, Unsupported) as error:
         if not CALLED:
             raise ValueError(str(error)) from None
@@ -226,14 +227,12 @@ def _list_in_hand(held: InHand, *, own: bool) -> Built:
 
 
 def _hold_to_table(
-    held: InHand, name: str | None, table: str | os.PathLike[str] | None, place: tuple[str, int], limits: Limits
+    held: InHand, name: str | None, table: str | os.PathLike[str] | None, extra: tuple[Limit, ...], at: str
 ) -> Review:
     settings = _find_table() if table is None else load(Path(table, TABLE) if Path(table).is_dir() else Path(table))
     settings = replace(settings, interpreter=None)  # this one has built the model
-    (file, line), at = place, f"{place[0]}:{place[1]}: {BY}"
     model = settings.models[find_declared(name, settings, at, f'{BY}(model, "NAME")')]
-    written = limits_from(limits, file=file, line=line, by=BY)
-    extra = tuple(tighten(limit, model, settings, at, f"a limit of {BY}") for limit in written)
+    extra = tuple(tighten(limit, model, settings, at, f"a limit of {BY}") for limit in extra)
     registry, lock, built = _read_registry(settings), read_lock(settings), _list_tensors(held, model)
     kept = tuple(each for each in model.limits if not isinstance(each.measure, Flops | Growth))
     checked = model.replace(checkpoint=None, budget=model.budget._replace(limits=kept, passes_already_over=False))
@@ -281,12 +280,10 @@ def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) ->
     )
 
 
-def _hold_alone(held: InHand, model: Model, place: tuple[str, int], limits: Limits) -> Review:
-    file, line = place
-    extra = limits_from(limits, file=file, line=line, by=BY)
+def _hold_alone(held: InHand, model: Model, extra: tuple[Limit, ...], at: str) -> Review:
     if not model.closed_form and not extra:
         missing = 'leaves nothing to compare with: write a limit, as in total="110M"'
-        raise SettingsError(f"{file}:{line}: {BY}: closed_form=False {missing}")
+        raise SettingsError(f"{at}: closed_form=False {missing}")
     registry, built = _read_registry(NO_TABLE), _list_tensors(held, model)
     unexamined = Subject(model, NO_TABLE, architecture=held.kind)
     if isinstance(built, Finding):
