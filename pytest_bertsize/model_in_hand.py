@@ -129,10 +129,6 @@ class InHand(NamedTuple):
     adapter: str  # the adapter's type, ``"LORA"``; ``""`` without one
 
     @property
-    def is_adapted(self) -> bool:
-        return self.base is not self.module
-
-    @property
     def kind(self) -> str:
         return self.classes[0].__name__
 
@@ -189,7 +185,7 @@ def _list_tensors(held: InHand, model: Model) -> Built | Finding:
         message = f"the model has an adapter ({printable(held.adapter)}) that no table declares"
         fix = 'write adapter = "path/to/adapter_config.json" in its table, or call check_model before it is put on'
         return Finding("config-invalid", message, fix, table_key=key)
-    if model.adapter is not None and not held.is_adapted:
+    if model.adapter is not None and held.base is held.module:
         message = "its table declares an adapter, but the model is not a PEFT model"
         fix = "call check_model with what get_peft_model returns"
         return Finding("config-invalid", message, fix, table_key=("adapter",))
@@ -202,7 +198,7 @@ def _list_tensors(held: InHand, model: Model) -> Built | Finding:
 def _list_in_hand(held: InHand, *, own: bool) -> Built:
     """List the module's tensors as the helper process does, an adapter's by PEFT's default name for an adapter."""
     ties, names = None, list[str]()
-    if held.is_adapted:
+    if held.base is not held.module:
         names = [*held.module.peft_config]
         declared = listing.declared_ties(dict(listing.walk_modules(held.base, wrapped=True)))
         ties = listing.name_ties(held.module, held.base, declared)

@@ -1,8 +1,7 @@
 """A cache of builds, used outside CI: a model that a class of the library built, until one of its inputs changes.
 
 The key of a build is a hash of the request, the interpreter, the platform, the environment and our own files. Its entry
-names a list of stamps: sizes and times of the files that the build loaded, and of the folders that Python searches. If
-one differs, the model is built again. A build that equals the closed form of its request is kept without its tensors.
+names a list of stamps, sizes and times of the files that the build loaded and of the folders that Python searches.
 """
 
 from __future__ import annotations
@@ -56,18 +55,16 @@ class Memory:
         self._is_unchanged = cache(self._compare_stamps)  # most builds of a run have the same list
 
     def has_entries(self) -> bool:
-        with contextlib.suppress(OSError):
-            return bool(self._list_files(".json"))
-        return False
+        return bool(self._list_files(".json"))
 
     def clear(self) -> None:
-        with contextlib.suppress(OSError):
-            for each in (file for suffix in MOST_FILES for file in self._list_files(suffix)):
-                each.unlink(missing_ok=True)
+        for each in (file for suffix in MOST_FILES for file in self._list_files(suffix)):
+            with contextlib.suppress(OSError):
+                each.unlink()
 
     def _list_files(self, suffix: str) -> list[Path]:
         """Return the files of the cache with this suffix; the folder may have files of others."""
-        return [path for path in self.folder.iterdir() if path.suffix == suffix and _NAME.fullmatch(path.stem)]
+        return [path for path in self.folder.glob(f"*{suffix}") if _NAME.fullmatch(path.stem)]
 
     def recall(self, request: Request, command: Sequence[str]) -> tuple[Built, Mapping[str, str]] | None:
         """Return a build of an earlier run and the versions that built it; ``None`` in any doubt."""

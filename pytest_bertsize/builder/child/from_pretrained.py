@@ -61,10 +61,6 @@ def list_answers() -> tuple[Answered, ...]:
     return tuple(each._replace(tokens=TAKEN.get(name)) for name, each in ANSWERED.items())
 
 
-def _note_answer(name: str, origin: str, *, by_hub: bool = False) -> None:
-    ANSWERED.setdefault(name, Answered(name, origin, by_hub=by_hub))
-
-
 def vary(config: Mapping[str, Any], changes: Changes) -> dict[str, Any]:
     return {**config, **{key: value for key, was, value in changes if config.get(key) == was}}
 
@@ -160,7 +156,7 @@ class _Hub(NamedTuple):
             fix = f"copy its config into the project, and name its folder in place of {name!r}"
             refuse(Refused(f"from_pretrained({name!r}, subfolder=…) asks for a folder on the hub", fix))
         if (found := self.find(name, revision)) is not None:
-            _note_answer(named, found.origin, by_hub=found.by_hub)
+            ANSWERED.setdefault(named, Answered(named, found.origin, by_hub=found.by_hub))
             return found
         if not published.is_name(name) or os.path.isdir(name.partition("/")[0]):  # noqa: PTH112  (a path)
             fix = f'commit a copy of its config, and write hub = {{ {json.dumps(name)} = "configs/config.json" }}'
@@ -175,7 +171,7 @@ class _Hub(NamedTuple):
         arguments.pop("attn_implementation", None)  # its library may not be installed here
         if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
             found, rest = own(cls, name, **arguments)
-            _note_answer(name, OF_DISK[not os.path.isdir(name)])  # noqa: PTH112
+            ANSWERED.setdefault(name, Answered(name, OF_DISK[not os.path.isdir(name)]))  # noqa: PTH112
         else:
             found = _parse_config(self.get(name, arguments))
             rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
@@ -196,7 +192,8 @@ class _Hub(NamedTuple):
         rest = {key: value for key, value in named.items() if key not in OF_LOADING}
         if hasattr(config, "to_dict"):
             config = copy.deepcopy(config)
-            _note_answer(_name_at(str(name), named.get("revision")), "the config that it is given")
+            at = _name_at(str(name), named.get("revision"))
+            ANSWERED.setdefault(at, Answered(at, "the config that it is given"))
         else:
             given = {key: value for key, value in named.items() if key in OF_THE_HUB or key in rest}
             config, rest = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **given)
@@ -227,7 +224,7 @@ class _Hub(NamedTuple):
             return own(cls, os.fspath(here), *inputs, **named)
         if here is not None and os.path.exists(name):  # noqa: PTH110
             found = published.Published(name, (here / published.CONFIG).read_bytes(), f"the folder {name}")
-            _note_answer(name, OF_DISK[0])
+            ANSWERED.setdefault(name, Answered(name, OF_DISK[0]))
         else:
             found = self.get(name, {**named, "subfolder": subfolder})
         given = {**named, "vocab": inputs or named.get("vocab")}
