@@ -97,10 +97,7 @@ def answer_one_question(find_answer: Callable[[Any], object]) -> NoReturn:
 
 
 def keep_to_oneself() -> None:
-    """Keep other processes of this user from the descriptors and memory of this process.
-
-    A descendant whose parent has exited becomes this process's child, so that :func:`end_below` finds it.
-    """
+    """Keep other processes from this one's descriptors and memory, and adopt its orphans, for :func:`end_below`."""
     _SEEN.update(os.environ.items())
     if sys.platform.startswith("linux"):
         import ctypes
@@ -110,10 +107,7 @@ def keep_to_oneself() -> None:
 
 
 def end_below(number: int, spared: Collection[int] = ()) -> None:
-    """Kill all descendants of a process that has called :func:`keep_to_oneself`; do nothing except on Linux.
-
-    The process must not start others meanwhile. Its children in ``spared`` stay alive, with all their descendants.
-    """
+    """Kill the descendants of a process that adopts its orphans, but not its children in ``spared``; only on Linux."""
     for _ in range(_ROUNDS if sys.platform.startswith("linux") else 0):
         children: dict[int, list[int]] = {}
         for each in Path("/proc").glob("[0-9]*/stat"):

@@ -67,9 +67,8 @@ class Task(Struct):
 class Helper(Struct, eq=False):
     """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
 
-    It imports torch and transformers, and then forks for each model. A fork that dies, hangs or sends an unreadable
-    answer fails its model. If the helper process itself is lost, its current model fails, and another process builds
-    the rest.
+    It forks for each model; a fork that dies, hangs or sends an unreadable answer fails its model. If the process is
+    lost, its current model fails, and another process builds the rest.
     """
 
     limits: Limits = Limits()

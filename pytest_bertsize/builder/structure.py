@@ -36,11 +36,9 @@ def find_components(
 ) -> dict[str, str]:
     """Return the component of each tensor: the one that the table names, else the module that the tensor is in.
 
-    Modules are divided, the largest first, up to a dozen components; a module that a budget limits is always one.
-
-    :param asked: modules that a budget limits, by their paths without the indices of lists.
-    :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
-    :param former: tensors of the base, which get a component too; a component with no tensor of today is empty.
+    Modules are divided, the largest first, up to a dozen components. One that a budget limits (``asked``, without
+    indices of lists) is always a component. The table's components (``named``) have paths of modules, or patterns of
+    tensors' names. Tensors of the base (``former``) get a component too.
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}

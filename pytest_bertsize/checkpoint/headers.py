@@ -1,8 +1,7 @@
 """Read a checkpoint from its headers alone: names, shapes and dtypes, no weights.
 
-safetensors' own ``safe_open`` needs numpy and, of two equal keys, keeps the last; huggingface_hub's
-``get_local_safetensors_metadata`` (2.4) accepts truncated files, overlapping tensors and negative sizes. So this module
-reads the format itself, as the README of safetensors defines it: https://github.com/huggingface/safetensors#format.
+safetensors' own ``safe_open`` needs numpy, and huggingface_hub's ``get_local_safetensors_metadata`` accepts broken files.
+So this module reads the format itself, by https://github.com/huggingface/safetensors#format.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The helper process: the only importer of torch and transformers.
 
-It imports both with the garbage collector paused, and exits by ``os._exit``: collection and interpreter shutdown are
-half the cost of a plain import. Answers have a descriptor of their own, so that no output of a library is read as one.
+It imports both without garbage collection, and exits by ``os._exit``: collection and shutdown are half their cost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Count FLOPs with torch's own counter, around one forward pass on the meta device.
 
-The counter ignores some products silently. This module adds formulas for a matrix and a vector, and for two vectors. It
-refuses any other product without a formula, and any operation that is not torch's.
+The counter ignores some products. This module adds formulas for vectors, and refuses what else has no formula.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
     """Return the path of each module and its FLOPs in a forward pass, without those of its inner modules.
 
-    A multiply-add counts as 2 FLOPs. The input is one text of ``seq_len`` token ids, also for a decoder; a
-    multiple-choice model gets one choice. Afterwards the model is in evaluation mode.
+    The input is one text of ``seq_len`` token ids, also for a decoder; a multiple-choice model gets one choice.
     """
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.RNNBase):  # a count too low would pass

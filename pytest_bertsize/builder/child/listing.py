@@ -36,10 +36,9 @@ def find_library_base() -> Any:
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
-    """List a model, from torch's own dicts: a class may override ``named_parameters`` and leave some out.
+    """List a model by torch's own dicts, because a class may override ``named_parameters`` and leave some out.
 
     :param own: whether code of the project built the model; ``in_hand``: whether that code is training it.
-    :param ties: the ties that the model's class declares; ``None`` to look for them.
     """
     is_foreign = own or in_hand
     modules = dict(walk_modules(model, wrapped=is_foreign))

@@ -89,11 +89,9 @@ for _operation in OPERATIONS - vars(StandIn).keys():
 
 
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
-    """Run code of the project; if a name that is not installed stops it, put a stand-in there and run it again.
+    """Run code of the project; if a name that is not installed (nor ``is_own``) stops it, run it with a stand-in there.
 
     A stopped run leaves its effects, so another process runs the code with stand-ins for all of :data:`ADDED`.
-
-    :param is_own: returns whether a module is the project's own; such a module gets no stand-in.
     """
     for _ in range(100):
         before = {*sys.modules}
