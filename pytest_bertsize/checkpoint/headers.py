@@ -1,7 +1,7 @@
 """Read a checkpoint from its headers alone: names, shapes and dtypes, no weights.
 
-safetensors' own ``safe_open`` needs numpy, and huggingface_hub's ``get_local_safetensors_metadata`` accepts broken files.
-So this module reads the format itself, by https://github.com/huggingface/safetensors#format.
+safetensors' own ``safe_open`` needs numpy, and huggingface_hub's reader accepts broken files. So this module reads the
+format itself, by https://github.com/huggingface/safetensors#format.
 """
 
 from __future__ import annotations
