@@ -211,11 +211,8 @@ def wrap_result(result: Built | NotBuilt) -> Answer:
 
 def explain_death(status: int, process: str) -> NotBuilt:
     """:param status: the return code, as ``subprocess`` gives it: negative for a signal."""
-    if status == -9:  # noqa: PLR2004  (SIGKILL, which Windows lacks)
-        fix = "the system kills processes when memory runs out: run it with more memory"
-        return NotBuilt(f"{process} was killed by SIGKILL", fix)
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended early, with status {status}"
-    fix = "change the code that ends the process, or try another release of torch or transformers"
+    fix = "change the code that ends it, give it more memory, or try another release of torch or transformers"
     return NotBuilt(f"{process} {ended}", fix)
 
 

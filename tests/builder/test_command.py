@@ -111,9 +111,7 @@ CASES = {
         "this code caught the exception with which check_model ends the code; catch Exception alone",
     ),
     "no module": Case("python none.py", "*check_model takes a torch.nn.Module, not an object of type int*"),
-    "no script": Case(
-        "python missing.py", "there is no missing.py; correct its path, which starts from the project's root"
-    ),
+    "no script": Case("python missing.py", f"FileNotFoundError: *missing.py'; {BEFORE_CHECK}"),
     "a module beside another, for a function": Case(
         "scripts.make:build", "*No module named 'parts' (scripts/make.py:1)"
     ),
@@ -122,7 +120,7 @@ CASES = {
         "bash scripts/run.sh", [(4, 4), (4,)]
     ),
     "a shell script with an argument": Case("bash scripts/run.sh 6", [(6, 6), (6,)]),
-    "no shell script": Case("bash missing.sh", "there is no missing.sh; correct its path*"),
+    "no shell script": Case("bash missing.sh", "missing.sh runs no Python script; write a function*"),
     "a shell script that runs no Python": Case("bash idle.sh", "idle.sh runs no Python script; write a function*"),
     "no such module": Case("python -m package.missing", "ImportError: No module named package.missing*"),
 }

@@ -144,9 +144,9 @@ return Holds(torch.empty(4, 4, requires_grad=True))
 → torch does not see these parameters: 16 in held (Tensor); *
 # what is no module
 return None
-→ own:f* returned nothing; return a torch.nn.Module
+→ own:f* returned None; return a torch.nn.Module
 return BertModel
-→ own:f* returned the class BertModel, not an instance; *
+→ own:f* returned <class '*BertModel'>; *
 # what ends early
 return (lambda f: f(f))(lambda f: f(f))
 → RecursionError: maximum recursion depth exceeded* (own.py:*)

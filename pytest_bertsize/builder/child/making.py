@@ -272,10 +272,7 @@ def _run_project(request: Request) -> nn.Module:
     if request.command:
         ended = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")'
         raise Refused("; ".join((ended, *describe_stand_ins())), CALL_IT)
-    what = "nothing" if made is None else f"a {type(made).__name__}"
-    if inspect.isclass(made):
-        what = f"the class {made.__name__}, not an instance"
-    raise Refused(f"{request.factory} returned {what}", "return a torch.nn.Module")
+    raise Refused(f"{request.factory} returned {made!r:.80}", "return a torch.nn.Module")
 
 
 def _run_until_handed(request: Request) -> Any:
@@ -310,7 +307,7 @@ torchrun() { exit; }
 def _follow_shell(request: Request) -> Request:
     """Return the request to run the first Python command of a shell script; enter its folder and environment."""
     script, *words = request.command
-    line = ["bash", "-c", FIRST_PYTHON, _find_script(request, script), *words]
+    line = ["bash", "-c", FIRST_PYTHON, os.path.join(request.root, script), *words]  # noqa: PTH118
     printed = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False).stdout  # noqa: S603
     folder, *words = printed.decode().split("\0")
     end = 1 + int(words[0]) if words else 0
@@ -332,18 +329,11 @@ def _run_command(request: Request) -> None:
         sys.argv = words
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
         return
-    file = _find_script(request, first)
+    file = os.path.join(request.root, first)  # noqa: PTH118
     sys.path[:0] = (os.path.dirname(file), *request.paths)  # noqa: PTH120
     sys.path.append(request.root)  # many a script is run with PYTHONPATH=.
     sys.argv = [first, *words]
     runpy.run_path(file, run_name="__main__")
-
-
-def _find_script(request: Request, written: str) -> str:
-    file = os.path.join(request.root, written)  # noqa: PTH118
-    if not os.path.isfile(file):  # noqa: PTH113
-        raise Refused(f"there is no {written}", "correct its path, which starts from the project's root")
-    return file
 
 
 def _call_factory(request: Request) -> Any:
