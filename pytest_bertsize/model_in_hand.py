@@ -29,7 +29,6 @@ from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Budget, Flops, Growth, Limit
 from pytest_bertsize.table.model import MOST_MEMORY, Build, Model
 from pytest_bertsize.table.settings import (
-    NothingDeclared,
     Settings,
     SettingsError,
     find_declared,
@@ -225,7 +224,8 @@ def _list_in_hand(held: InHand, *, own: bool) -> Built:
 def _hold_to_table(
     held: InHand, name: str | None, table: str | os.PathLike[str] | None, extra: tuple[Limit, ...], at: str
 ) -> Review:
-    settings = _find_table() if table is None else load(Path(table, TABLE) if Path(table).is_dir() else Path(table))
+    path = find_table(Path.cwd()) if table is None else Path(table)
+    settings = load(path / TABLE if path.is_dir() else path)
     settings = replace(settings, interpreter=None)  # this one has built the model
     model = settings.models[find_declared(name, settings, at, f'{BY}(model, "NAME")')]
     extra = tuple(tighten(limit, model, settings, at, f"a limit of {BY}") for limit in extra)
@@ -235,17 +235,6 @@ def _hold_to_table(
     of_build = built if isinstance(built, Built) and model.has_config_of_build else None
     found = _conclude(examine(checked, settings, registry, built=of_build), built, held, extra, lock)
     return place_findings(found.with_findings(*_list_unchecked(model)))
-
-
-def _find_table() -> Settings:
-    """Read the nearest table, from the working folder upwards."""
-    try:
-        return load(find_table(Path.cwd()))
-    except NothingDeclared as error:
-        if error.misspelt:
-            raise
-    message = f"no {TABLE} in {printable(str(Path.cwd()))} or above it declares a model"
-    raise SettingsError(f'{BY}: {message}: write table="path/to/{TABLE}"')
 
 
 def _list_unchecked(model: Model) -> Iterator[Finding]:

@@ -45,11 +45,6 @@ class SettingsError(Exception):
 class NothingDeclared(SettingsError):
     """The pyproject.toml has no ``[tool.bertsize]``, or it declares no model."""
 
-    def __init__(self, message: str, *, misspelt: bool = False) -> None:
-        super().__init__(message)
-        self.misspelt = misspelt
-        """True if the file has a table that was probably meant to be ``[tool.bertsize]``."""
-
 
 class Settings(Struct, frozen=True, dict=True):
     """The project's table after all its checks."""
@@ -381,7 +376,7 @@ def _require_table(document: Mapping[str, Any], text: str, path: Path, *, needs_
     """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is misspelt, missing or without a model."""
     if meant := _find_misspelt(document):
         place = f"{path}:{line_in_toml(text, meant)}: [{printable('.'.join(meant))}]"
-        raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?", misspelt=True)
+        raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?")
     table = _find_ours(document)
     if table is None and not needs_models:
         return {}

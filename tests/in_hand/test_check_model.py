@@ -220,7 +220,7 @@ def test_the_table_is_the_nearest_from_the_working_folder_upwards_or_named_by_it
 
 
 def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare: Declare, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r'^check_model: no pyproject\.toml in .* declares a model: write table="'):
+    with pytest.raises(ValueError, match=r"pyproject\.toml: there is no such file, so no model is declared; "):
         check_model(make(), "encoder")
     declare(TABLE.replace("bertsize", "bert-size"))
     with pytest.raises(ValueError, match=r"did you mean \[tool\.bertsize\]"):

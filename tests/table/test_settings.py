@@ -117,9 +117,8 @@ def test_a_number_that_python_reads_and_cannot_write_is_refused_at_its_line(pypr
 def test_where_no_model_is_declared_nothing_would_be_checked(
     pyproject: Path, text: str, names: list[str] | None
 ) -> None:
-    with pytest.raises(NothingDeclared, match="so nothing would be checked") as nothing:
+    with pytest.raises(NothingDeclared, match="so nothing would be checked"):
         load(write(pyproject, text))
-    assert nothing.value.misspelt is False
     found = tables_of_models(pyproject)
     assert (found if found is None else [*found]) == names
 
@@ -144,9 +143,8 @@ def test_a_table_whose_only_key_is_misspelt_is_no_empty_one(pyproject: Path) -> 
 def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path) -> None:
     write(pyproject, '[tool.bert_budget.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
     said = r":1: \[tool\.bert_budget\] is not read: did you mean \[tool.bertsize\]\?$"
-    with pytest.raises(NothingDeclared, match=said) as error:
+    with pytest.raises(NothingDeclared, match=said):
         load(pyproject)
-    assert error.value.misspelt
 
 
 # no file that can be read
