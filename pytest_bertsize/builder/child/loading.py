@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
+from pytest_bertsize.builder.child.listing import find_library_base
 from pytest_bertsize.inventory import Loading
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # the ends of names in co
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
     """Ask transformers how it loads a file; return ``None`` if the model is no ``PreTrainedModel``."""
-    transformers = sys.modules.get("transformers")  # a project with its own classes may lack it
-    if transformers is None or not isinstance(model, transformers.PreTrainedModel):
+    if not isinstance(model, find_library_base()):
         return None
     find_rows = _find_rows if hasattr(model, "all_tied_weights_keys") else find_rows_of_4
     unsaved: Any = sorted(model._keys_to_ignore_on_save or ())  # noqa: SLF001  (JSON has no sets)
