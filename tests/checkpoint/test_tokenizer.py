@@ -184,7 +184,8 @@ def test_a_broken_link_is_found_so_that_it_is_said(tmp_path: Path) -> None:
 def check(ids: int, rows: int, width: int, folder: Path) -> Finding:
     (folder / "vocab.json").write_text(json.dumps({"last": ids - 1}))
     words = Tensor("words", (rows, width), "embeddings.word")
-    (found,) = tokenizer.check_rows(folder, None, (None, "vocab.json"), Inventory((words,)))
+    others = (Tensor("few", (2, width), "embeddings.word"), Tensor("bias", (10**6,), "embeddings.word"))
+    (found,) = tokenizer.check_rows(folder, None, (None, "vocab.json"), Inventory((words, *others)))
     assert (found.component, found.expected, found.actual, found.file) == ("embeddings.word", ids, rows, "vocab.json")
     return found
 
