@@ -28,7 +28,6 @@ ASKS_FOR_VALUES = """
             "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
             "torch.nn.Module.to() when moving module from meta to a different device."
         )
-    def random(): return nn.Linear(1 + int(torch.randint(1000, ()).item()), 1)
     def takes(): held = os.urandom(300_000_000); return nn.Linear(3, 2)
     def holds(): held = os.urandom(120_000_000); return nn.Linear(3, 2)
     """

@@ -69,7 +69,6 @@ def test_it_is_as_much_longer_as_tokens_are_new(how: str) -> None:
 GIVEN: dict[str, tuple[dict[str, Any], int]] = {
     "a list": ({"additional_special_tokens": ["[type]", "[PAD]"]}, 1),
     "a beginning and an end": ({"bos_token": "[BOS]", "eos_token": "[EOS]", "pad_token": None}, 2),
-    "one that its family has": ({"sep_token": "[SEP]"}, 0),
     "another separator": ({"sep_token": "<mysep>"}, 1),
     "what adds no token": ({"use_auth_token": True, "do_lower_case": True}, 0),
 }
