@@ -26,7 +26,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.loading import find_loading
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
 from pytest_bertsize.builder.child.stand_ins import ADDED, describe_stand_ins, stand_in_for
-from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, Why, read_request, send_frame
+from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, read_request, send_frame
 
 OWN_MEMORY = 8 * 1024**3  # bytes of address space for code of the project, whose imports are unknown
 MOST_MISSING = 100  # names for which a fork runs again
@@ -145,9 +145,6 @@ def build(request: Request, pipe: int) -> Answer:
     sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
     confined.cut_off()
     errors = sys.stderr = confined.LastLine(sys.stderr.buffer)
-    if not request.factory and "transformers" not in sys.modules:
-        missing = "ModuleNotFoundError: No module named 'transformers'"
-        return Answer(failed=NotBuilt(missing, kind=Why.NO_TRANSFORMERS))
     try:
         import_maker(request)
         confined.limit_memory(request.memory + (OWN_MEMORY if request.factory else confined.MEMORY_ABOVE_IMPORT))

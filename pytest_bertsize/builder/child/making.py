@@ -14,7 +14,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
@@ -43,9 +43,9 @@ NO_WEIGHTS = (
 
 def import_maker(request: Request) -> None:
     """Import the class or function that makes a model, before memory is limited; on the CPU, also fix the seed."""
-    if request.device == "cpu":
-        import torch
+    import torch
 
+    if request.device == "cpu":
         torch.set_num_threads(1)
         torch.manual_seed(0)
     if request.adapter:
@@ -55,15 +55,7 @@ def import_maker(request: Request) -> None:
             _find_factory(request)
         elif not request.factory and not request.modules:
             find_model_class(request)
-    _make_first_modules()
-
-
-@cache
-def _make_first_modules() -> None:
-    """Make small modules: the first import 80 MB of torch and sympy, which must not count as a model's memory."""
-    import torch
-
-    for kind in (torch.nn.Embedding, torch.nn.Linear):
+    for kind in (torch.nn.Embedding, torch.nn.Linear):  # the first import 80 MB of torch and sympy: no model's memory
         kind(1, 1, device="meta")
 
 
@@ -139,6 +131,8 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         return exceed_limit(request, text, Why.MEMORY)
     elif isinstance(cause, ImportError if request.factory else ModuleNotFoundError):
         fix = "add the folder of a module of your own to pytest's pythonpath, or install it, or correct its name"
+        if cause.name == "transformers" and not request.factory:
+            kind = Why.NO_TRANSFORMERS
     elif isinstance(cause, FileNotFoundError):
         fix = fix or NO_WEIGHTS
     else:
