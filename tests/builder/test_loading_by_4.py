@@ -8,16 +8,7 @@ import pytest
 
 from pytest_bertsize.builder.child.loading import find_rows_of_4
 
-TINY = {
-    "vocab_size": 9,
-    "hidden_size": 4,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 4,
-    "max_position_embeddings": 8,
-}
-
-
+TINY = {"vocab_size": 9, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 4}
 WORDS = "embeddings.word_embeddings.weight"
 NORM = "embeddings.LayerNorm"
 LOADED: dict[str, tuple[str, dict[str, str | None]]] = {

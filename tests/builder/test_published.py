@@ -12,12 +12,24 @@ from pytest_bertsize.builder.published import LARGEST, find_in, find_published, 
 COMMIT = "86b5e0934494bd15c9632b12f734a8a67f723594"
 
 
-NO_NAMES = [
+NO_NAMES = (
     "",
     "a b",
     "a\n",
-    *[".", "..", "a/..", "../a", "/a", "a/", "a//b", "a/b/c", "a--b", "a..b", "ä", "a\\b", "a:b"],
-]
+    ".",
+    "..",
+    "a/..",
+    "../a",
+    "/a",
+    "a/",
+    "a//b",
+    "a/b/c",
+    "a--b",
+    "a..b",
+    "ä",
+    "a\\b",
+    "a:b",
+)
 
 
 @pytest.mark.parametrize("text", [*NO_NAMES, "~", "config.json", "configs/x.JSON", "x.yaml", "a" * 97])
