@@ -37,7 +37,7 @@ from pytest_bertsize.table.settings import (
     load,
     tighten,
 )
-from pytest_bertsize.wording import listed, printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -57,9 +57,10 @@ TIE = (
     "tie what the class ties and nothing else (model.tie_weights(), or tie_word_embeddings = false), or declare the "
     "function that makes this model as factory, with tied = { … }"
 )
-CHANGED = "the model was changed after it was made, or it was made from another config"
-OPTIONS = "; or with other options ({}): write options in its table, or pass options to check_model"
-MOST_NAMED = 5  # the most options that one message names
+CHANGED = (
+    "the model was changed after it was made, or it was made from another config, or with other options: write options "
+    "in its table, or pass options to check_model"
+)
 
 
 def check_model(
@@ -314,8 +315,7 @@ def _explain_difference(subject: Subject, held: InHand) -> str:
     """Return the probable cause of a difference from the closed form, and its fix."""
     declared = subject.form.architecture.name if subject.form else held.kind
     if held.kind == declared:
-        options = listed(list(subject.derivation.options if subject.derivation else ()), MOST_NAMED)
-        return f"{CHANGED}{OPTIONS.format(options) if options else ''}"
+        return CHANGED
     if not subject.model.table_key:
         return f"{held.kind} is a class of your own: {DECLARE}"
     what = f"the model is of the class {held.kind}, and the table declares {declared}"

@@ -125,7 +125,7 @@ class Helper(Struct, eq=False):
 
     def result(self, name: str) -> Built | NotBuilt:
         """Wait until the model requested by this name is built or has failed, and return the result."""
-        if self._child and not self._child.is_ours:
+        if self._child and self._child.parent != os.getpid():
             self.stop()  # this is a fork of the run: some plugins run each test in one
         if (number := self._numbers.get(name)) is None:
             return NotBuilt("it was never asked for")

@@ -65,14 +65,9 @@ class Child:
         self._questions, self._answers = process.stdin.fileno(), process.stdout.fileno()
         self._frames = Frames(self._answers, longest)
         self._unwritten = bytearray()  # bytes that the pipe has not taken yet
-        self._parent = os.getpid()
+        self.parent = os.getpid()  # a fork of this process must not read from the pipes
         for descriptor in (self._questions, self._answers):
             os.set_blocking(descriptor, False)
-
-    @property
-    def is_ours(self) -> bool:
-        """Return whether the current process started this one; a fork of the starter must not read from the pipes."""
-        return self._parent == os.getpid()
 
     def send(self, kind: str, number: int, message: object) -> None:
         self._unwritten += encode_frame(kind, number, message)
@@ -115,7 +110,7 @@ class Child:
 
     def end(self) -> None:
         """Kill the process; in a fork of its parent, only mark it as ended, because a fork cannot wait for it."""
-        if self.is_ours:
+        if self.parent == os.getpid():
             end_process(self.process)
         else:
             self.process.returncode = 0

@@ -101,9 +101,9 @@ raise RuntimeError(sorted(each.factory for each in gc.get_objects() if type(each
 → RuntimeError: (['own:f1'], '') (own.py:*)
 # what has no count
 return nn.LazyLinear(3)
-→ weight is in a lazy module, *
+→ weight is a UninitializedParameter, whose shape does not count its parameters; *
 made = line(); made.weight = Subclass(torch.empty(2, 3)); return made
-→ weight is a Subclass, whose shape does not count its parameters; build the model before it is quantised
+→ weight is a Subclass, whose shape does not count its parameters; build the model before it is quantised, *
 made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.uint8), requires_grad=False); return made
 → weight has dtype uint8, which may pack several numbers in one; build the model before it is quantised
 made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.float4_e2m1fn_x2), requires_grad=False); return made

@@ -259,6 +259,6 @@ def test_another_class_than_the_declared_is_named(declare: Declare) -> None:
 def test_an_argument_of_the_constructor_is_what_to_write(declare: Declare) -> None:
     declare(TABLE.replace("budget", 'architecture = "BertModel"\nbudget', 1))
     without = BertModel(BertConfig(**TINY), add_pooling_layer=False)
-    said = "or with other options (add_pooling_layer): write options in its table, or pass options to check_model"
+    said = "or with other options: write options in its table, or pass options to check_model"
     assert said in " ".join(fail(without, "encoder").split())
     assert check_model(without, options={"add_pooling_layer": False}).verdict == "passed"

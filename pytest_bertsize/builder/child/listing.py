@@ -262,16 +262,14 @@ UNWRAPPED = "call check_model before the model is wrapped, or build it without s
 
 
 def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
-    from torch.nn.parameter import Parameter, UninitializedParameter
+    from torch.nn import Parameter
 
     for name, each in parameters.items():
-        if isinstance(each, UninitializedParameter):
-            lazy = f"{name} is in a lazy module, which has no shapes before its first forward pass"
-            raise Refused(lazy, "give it sizes")
         if hasattr(each, "ds_id"):
             raise Refused(f"{name} is partitioned by DeepSpeed ZeRO-3: its shape here is not the full one", UNWRAPPED)
         if type(each) is not Parameter and not is_distributed(each):
-            raise Refused(f"{name} is a {type(each).__name__}, whose shape does not count its parameters", BEFORE)
+            what = f"{name} is a {type(each).__name__}, whose shape does not count its parameters"
+            raise Refused(what, f"{BEFORE}, and give a lazy module its sizes")
         dtype = _name_dtype(each)
         if not (each.is_floating_point() or each.is_complex()) or dtype.endswith(PACKED):
             raise Refused(f"{name} has dtype {dtype}, which may pack several numbers in one", BEFORE)
