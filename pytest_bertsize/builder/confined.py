@@ -128,7 +128,7 @@ def end_below(number: int, spared: Collection[int] = ()) -> None:
 
 def take_over_pipes() -> tuple[int, int]:
     """Return standard input and output for questions and answers, and give foreign code neither."""
-    asked, answers, nowhere = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDWR)
+    answers, asked, nowhere = os.dup(1), os.dup(0), os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(nowhere, standard)
     return asked, answers
