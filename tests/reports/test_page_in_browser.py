@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import pytest
 
 from pytest_bertsize.reports.html.page import render_page
 from pytest_bertsize.reports.report import RunReport
-from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
+from tests.support.browsers import paper_behind, seen_at, sticks_out
 from tests.support.run_reports import (
     bert,
     failing,
@@ -44,12 +44,6 @@ return [...document.querySelectorAll('.bar')].map(bar => ({
     return {level: cell.parentNode.className, title: cell.title, left: box.left, width: box.width}
   })}))
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
-        yield driver
 
 
 Show = Callable[..., Any]
@@ -150,8 +144,7 @@ def test_the_dashed_line_stands_at_the_budget(show: Show, width: int, limit: int
 def test_nothing_sticks_out_of_the_page(show: Show, width: int, what: Callable[[], RunReport]) -> None:
     shown = show(what(), width=width, unfolded=True)
     assert shown.execute_script("return innerWidth") == width
-    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
-    assert shown.execute_script(STICKING_OUT) == []
+    assert sticks_out(shown, width) == []
 
 
 # colours
@@ -159,18 +152,13 @@ def test_nothing_sticks_out_of_the_page(show: Show, width: int, what: Callable[[
 
 @pytest.mark.parametrize(("scheme", "what"), [("light", everything), ("dark", everything), ("dark", too_much)])
 def test_every_text_is_readable(show: Show, scheme: str, what: Callable[[], RunReport]) -> None:
-    looked, wrong, paper = show(what(), scheme=scheme, unfolded=True).execute_script(UNREADABLE, READABLE)
-    assert looked > 200
-    assert wrong == []
+    paper = paper_behind(show(what(), scheme=scheme, unfolded=True), 200)
     assert (sum(paper) < 1) == (scheme == "dark")
 
 
 def test_on_paper_it_is_dark_on_white_with_everything_unfolded(show: Show) -> None:
     shown = show(renamed(failing(), "bad"), passing(), scheme="dark", media="print")
-    looked, wrong, paper = shown.execute_script(UNREADABLE, READABLE)
-    assert looked > 200
-    assert wrong == []
-    assert paper == [1, 1, 1]
+    assert paper_behind(shown, 200) == [1, 1, 1]
     hidden = "return [...document.querySelectorAll('details table')].filter(table => !table.checkVisibility()).length"
     assert shown.execute_script("return document.querySelectorAll('details table').length") > 0
     assert shown.execute_script(hidden) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.reports.html.what_if import SCRIPTS, list_facts, read_script, write_constants
 from pytest_bertsize.reports.sentences import NOTHING
 from tests.conftest import BERT_BASE
-from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
+from tests.support.browsers import paper_behind, seen_at, sticks_out
 from tests.support.family_configs import drawn
 from tests.support.what_ifs import by_python, derived, fitting_values, model_of, odd_values, overriding
 
@@ -41,12 +41,6 @@ SIDE = re.compile(r"\b(encoder|decoder)(\.|: )")
 """Of a pair, whose line or table the reader's message stands at."""
 CONFIGS, OF_ONE = 80, 8
 """Of each family, and of each of its models: a model is a script, and its configs are arrays of sizes."""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
-        yield driver
 
 
 # what it counts
@@ -251,9 +245,7 @@ def test_what_an_address_should_not_hold_is_said_and_left_alone(show: Show, addr
 @pytest.mark.parametrize("address", ["#num_hidden_layers=14&hidden_size=1536", "#num_attention_heads=13&x=1"])
 @pytest.mark.parametrize("width", [360, 1100])
 def test_nothing_sticks_out_of_the_page(show: Show, width: int, address: str) -> None:
-    shown = show(address, width=width)
-    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
-    assert shown.execute_script(STICKING_OUT) == []
+    assert sticks_out(show(address, width=width), width) == []
 
 
 @pytest.mark.parametrize(
@@ -261,8 +253,5 @@ def test_nothing_sticks_out_of_the_page(show: Show, width: int, address: str) ->
 )
 def test_every_text_is_readable(show: Show, scheme: str, address: str) -> None:
     shown = show(address, scheme=scheme)
-    looked, wrong, paper = shown.execute_script(UNREADABLE, READABLE)
-    assert looked > 50
-    assert wrong == []
-    assert (sum(paper) < 1) == (scheme == "dark")
+    assert (sum(paper_behind(shown, 50)) < 1) == (scheme == "dark")
     assert shown.get_log("browser") == []

@@ -18,9 +18,9 @@ FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-sync", "--disable-dev-shm-usage"),
     *("--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update"),
 )
-READABLE = 4.5
+_READABLE = 4.5
 """Contrast of text, WCAG 2.2 level AA."""
-STICKING_OUT = """
+_STICKING_OUT = """
 const scrolls = element => ['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(element).overflowX)
 return [...document.querySelectorAll('body *')].filter(element => {
   if (!element.checkVisibility()) return false
@@ -29,7 +29,7 @@ return [...document.querySelectorAll('body *')].filter(element => {
   return box.width > 1 && (box.left < -0.5 || box.right > innerWidth + 0.5)
 }).map(element => element.outerHTML.slice(0, 200))
 """
-UNREADABLE = """
+_UNREADABLE = """
 const number = text => text.match(/[-\\d.]+/g).map(Number)
 const colour = text => {
   const parts = number(text.replace(/^color\\(srgb/, ''))
@@ -83,3 +83,19 @@ def seen_at(browser: webdriver.Chrome, width: int, scheme: str = "light", media:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def sticks_out(shown: webdriver.Chrome, width: int) -> list[str]:
+    """Return what a page of this width does not hold."""
+    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
+    found: list[str] = shown.execute_script(_STICKING_OUT)
+    return found
+
+
+def paper_behind(shown: webdriver.Chrome, least: int) -> list[float]:
+    """Return the colour of a page, on which every text is readable, and of which there are more than ``least``."""
+    looked, wrong, paper = shown.execute_script(_UNREADABLE, _READABLE)
+    assert looked > least
+    assert wrong == []
+    found: list[float] = paper
+    return found
