@@ -214,6 +214,7 @@ def test_the_nearest_table_upwards_is_the_projects_and_one_that_may_be_ours_is_n
 ) -> None:
     assert find_table(Path.cwd()) == declaring / "pyproject.toml"
     found = bertsize.json("explain", str(declaring / "configs/cls"))
+    (declaring / "src/cls").mkdir()  # of code, and without a config
     assert bertsize.json("explain", "cls")["components"] == found["components"]
     assert found["config"] == str(declaring / "configs/cls/config.json")
     transformer = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]

@@ -78,12 +78,19 @@ class Whole(nn.Module):
 class Data:
     def __init__(self):
         self.model = BertModel(1)
+
+
+class Rows(Dataset):
+    def __init__(self):
+        self.model = BertModel(2)
 """
 
 
 def test_a_class_without_one_and_a_part_of_another_are_not_listed(tmp_path: Path) -> None:
     assert classes_of(lay(tmp_path, **{"a.py": LAYERS})) == ["a.py:15 defines Whole: bertsize init a:Whole"]
     assert group(tmp_path, "models of the library") == ["a.py:22 makes BertModel"]
+    lay(tmp_path, **{"a.py": TAGGER + "        Other(self)\nclass Other(nn.Module):\n    made_by = Tagger\n"})
+    assert len(classes_of(tmp_path)) == 2  # each a part of the other
 
 
 def test_a_class_derives_and_holds_through_classes_and_functions_of_the_project(tmp_path: Path) -> None:
