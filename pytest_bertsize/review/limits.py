@@ -145,15 +145,16 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
     what = f"{exact(measure.seq_len)} tokens, eager attention, 2 FLOPs a multiply-add"
     expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
     total = None if expected is None else flops.total(expected)
-    if built is None:
-        if form is None or expected is None or total is None:
-            raise BadValue("there is no closed form for its FLOPs, and nothing is built")
+    if form:
         unused = flops.count_unused_positions(form.architecture, model.config)
         positions = form.dims.sizes.get("P") or measure.seq_len + unused
         if measure.seq_len > positions - unused:
             more = f"seq_len {measure.seq_len:,} exceeds its max_position_embeddings {positions:,}"
             more += f", whose first {unused} are never used" if unused else ""
             raise BadValue(f"its FLOPs cannot be counted: {more}")
+    if built is None:
+        if expected is None or total is None:
+            raise BadValue("there is no closed form for its FLOPs, and nothing is built")
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:
         why = built.problems.get("flops", "the helper process reported none")

@@ -392,7 +392,7 @@ def test_limits_of_components_that_are_gone_are_replaced_and_accepted_with_a_rea
 def test_what_a_command_hands_over_has_the_name_that_its_script_gives_it(root: Path) -> None:
     status, _, said = init(root, "python src/own.py", name="other")
     assert status == FOUND
-    assert "check_model was called with 'adapted', and did not end the code" in said
+    assert 'ended without check_model(model, "other")' in said
     status, out, said = init(root, "python src/own.py", writes=True)
     assert (status, "pyproject.toml declares adapted" in out) == (GOOD, True)
     assert "compared with its lock and its budget alone: " in said
