@@ -106,6 +106,8 @@ def test_the_class_of_the_transformer_is_what_the_task_asks_for(tmp_path: Path) 
     assert errors(checked(tmp_path)) == []
     saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"model_args": {"add_pooling_layer": False}})
     assert passing(checked(tmp_path)).unique == BERT
+    saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"transformer_task": "text-ranking"})
+    assert errors(subject(tmp_path))[0].endswith('makes from model_type "bert" for the task "text-ranking"')
 
 
 @pytest.mark.parametrize("family", ["t5", "electra", "mpnet", "distilbert", "xlm-roberta", "modernbert"])

@@ -109,6 +109,7 @@ NO_PATHS = ("bert.pooler[0:4:2]", "bert[:2", "bert.embeddings.*", "")
         ("bert.embedings", 'the model has no bert.embedings; did you mean "bert.embeddings"?'),
         ("bert.encoder.layers[:2].x", 'the model has no bert.encoder.layers; did you mean "bert.encoder.layer"?'),
         ("qqqq", "the model has no qqqq; it has bert, classifier"),
+        ("bert.qqqqqq", "the model has no bert.qqqqqq; it has bert.embeddings, bert.encoder, bert.pooler"),
         ("bert.encoder.layer[4:]", '"bert.encoder.layer[4:]" names no layer: bert.encoder.layer has 4 layers'),
         ("bert.encoder.layer[7]", '"bert.encoder.layer[7]" names no layer: bert.encoder.layer has 4 layers'),
         ("bert.embeddings[:1]", '"bert.embeddings[:1]" names no layer: bert.embeddings has 0 layers'),
