@@ -31,17 +31,12 @@ class Place(Struct, frozen=True, dict=True):
     """The place where a file should be, and the way to report a mistake in it."""
 
     root: Path
-    reference: str
-    """The path in the table, relative to the root."""
-    what: str
-    """A word for the file, such as ``"checkpoint"``; the word is the table's key if the path may be a folder."""
+    reference: str  # the path in the table, relative to the root
+    what: str  # a word for the file, such as "checkpoint"; the word is the table's key if the path may be a folder
     kind: Kind
-    kind_outside: Kind | None = None
-    """The kind of finding for a file outside the project, if it is not :attr:`kind`."""
-    table_key: str = ""
-    """The key of a model's table that names the file; the message about a missing file names it."""
-    what_to_name: str = ""
-    """The word for the file in a fix, if another word than :attr:`what` is clearer."""
+    kind_outside: Kind | None = None  # the kind of finding for a file outside the project, if it is not kind
+    table_key: str = ""  # the key of a model's table that names the file; the message about a missing file names it
+    what_to_name: str = ""  # the word for the file in a fix, if another word than what is clearer
 
     @property
     def file(self) -> str:

@@ -22,12 +22,10 @@ class Release(NamedTuple):
         return ".".join(map(str, self))
 
 
-OLDEST = Release(4, 40)
-"""The oldest release that the comparison in ``docs/reference/compatibility.md`` covers."""
+OLDEST = Release(4, 40)  # the oldest release that the comparison in docs/reference/compatibility.md covers
 NEWEST = Release(5, 23)
 """The newest release that the closed forms are written for; for a later one, builds show whether they still hold."""
-BROKEN = Release(5, 0)
-"""The releases 5.0.x, in which a class that is built on the meta device loses its ties."""
+BROKEN = Release(5, 0)  # the releases 5.0.x, in which a class that is built on the meta device loses its ties
 
 
 class Unsupported(ValueError):

@@ -7,13 +7,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
-LONGEST = 200
-"""The most characters of a foreign text that a message shows."""
-LONGEST_WORD = 40
-"""The most characters of a word that is left out whole if it does not fit."""
+LONGEST = 200  # the most characters of a foreign text that a message shows
+LONGEST_WORD = 40  # the most characters of a word that is left out whole if it does not fit
 LONGEST_NUMBER = 10**30
-MOST_NAMED = 20
-"""The most models that one sentence names."""
+MOST_NAMED = 20  # the most models that one sentence names
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _STEERS = re.compile("|".join(_STEERING))
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)

@@ -56,8 +56,7 @@ class Branch(Struct, Generic[T], frozen=True):
 
 
 Ways: TypeAlias = Branch[T] | End[T]
-Counts: TypeAlias = Mapping[str, Sum]
-"""Parameters of each component itself, without those of the components below it."""
+Counts: TypeAlias = Mapping[str, Sum]  # parameters of each component itself, without those of the components below it
 
 
 def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
@@ -131,10 +130,8 @@ class AllSizes(Struct, frozen=True):
     """The counts of one model for all sizes."""
 
     free: Mapping[str, Size]
-    fixed: Mapping[str, str]
-    """The keys of sizes that keep their value, each with the reason."""
-    counts: Ways[Counts | str]
-    """The counts, or a sentence that says why there are none."""
+    fixed: Mapping[str, str]  # the keys of sizes that keep their value, each with the reason
+    counts: Ways[Counts | str]  # the counts, or a sentence that says why there are none
     rules: tuple[Ruled, ...]
 
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:

@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
 
-MOST_SAID = 3
-"""The most entries of a list in the table that one row of the attribution names."""
+MOST_SAID = 3  # the most entries of a list in the table that one row of the attribution names
 NO_ENTRY = "nothing"
 TOGETHER = "together"
 """The key of the row for parameters that no single key explains, as when both the width and the depth grow."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
 
-Counts: TypeAlias = Mapping[str, int]
-"""Parameters by component, without those of the components below it."""
+Counts: TypeAlias = Mapping[str, int]  # parameters by component, without those of the components below it
 
 
 class Moved(Struct, frozen=True):
@@ -32,8 +30,7 @@ class Moved(Struct, frozen=True):
     key: str
     before: str
     after: str
-    own: Counts
-    """The parameters that the key added to each component; a negative number if it removed some."""
+    own: Counts  # the parameters that the key added to each component; a negative number if it removed some
 
     @property
     def total(self) -> int:
@@ -49,8 +46,7 @@ class Attribution(Struct, frozen=True):
     """The rows of the changed keys, the largest effect first; their totals sum to the change of the closed form."""
 
     moved: tuple[Moved, ...]
-    method: str = ""
-    """The reason why several keys share one row, if they do."""
+    method: str = ""  # the reason why several keys share one row, if they do
 
 
 def attribute(before: Derivation, after: Derivation) -> Attribution:

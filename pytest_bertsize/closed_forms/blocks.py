@@ -14,13 +14,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.inventory import Tensor
 
-Count: TypeAlias = Any
-"""An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
+Count: TypeAlias = Any  # an int, or an expression of the config's symbols (pytest_bertsize.closed_forms.symbols)
 
-STAR = "*"
-"""The sign for the index of a layer in the name of a term."""
-RANK = "r"
-"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
+STAR = "*"  # the sign for the index of a layer in the name of a term
+RANK = "r"  # the symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)
 
 
 class Copies(NamedTuple):
@@ -28,8 +25,7 @@ class Copies(NamedTuple):
 
     times: Count
     start: int = 0
-    keys: tuple[str, ...] = ()
-    """The names of the copies if they are not called by index (``torch.nn.ModuleDict``)."""
+    keys: tuple[str, ...] = ()  # the names of the copies if they are not called by index (torch.nn.ModuleDict)
     passes: Count | None = None
     """The sum of the passes through all copies in one forward pass; ``None`` for one pass through each copy."""
 
@@ -56,16 +52,14 @@ class Copies(NamedTuple):
 class Term(NamedTuple):
     """One tensor with all of its copies."""
 
-    name: str
-    """The full name with a star for the index of each list: ``encoder.layer.*.output.dense.weight``."""
+    name: str  # the full name with a star for the index of each list: encoder.layer.*.output.dense.weight
     shape: tuple[Count, ...]
     component: str = ""
     trainable: bool = True
     tied_to: str | None = None
     """The full name of the tensor that owns the storage; a star stands for the index at the same place in ``name``."""
     copies: tuple[Copies, ...] = ()
-    kind: str = ""
-    """The kind of the module that has the tensor, one of :data:`KINDS`; ``""`` for none of them."""
+    kind: str = ""  # the kind of the module that has the tensor, one of KINDS; "" for none of them
 
     @property
     def times(self) -> Count:

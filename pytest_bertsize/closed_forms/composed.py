@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
-NO_FAMILY = Family("", ConfigKeys(()), ())
-"""The family of a class without a config."""
+NO_FAMILY = Family("", ConfigKeys(()), ())  # the family of a class without a config
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
 """The end of a class's name, by the task for which sentence-transformers makes the class from a config."""
 ENCODERS = ("T5EncoderModel", "MT5EncoderModel")
@@ -63,10 +62,8 @@ class Part(Struct, frozen=True):
     """One part of a model: one backbone of several, or one module of a folder."""
 
     name: str
-    place: str
-    """The prefix of the part's keys in the whole model: ``ctx_model.``, or nothing."""
-    suffix: str
-    """The end of the part's symbols in the whole model: ``_c``, or nothing."""
+    place: str  # the prefix of the part's keys in the whole model: ctx_model., or nothing
+    suffix: str  # the end of the part's symbols in the whole model: _c, or nothing
     path: str
     component: str
     """The component around the part's own components; if the part has none, all its tensors are in this one."""

@@ -36,8 +36,7 @@ STANDARD = {
     "S": "head_dim",
 }
 """The keys of sizes that most families have, by their symbols."""
-ONLY = "only"
-"""The first word of ``sizes``, ``switches``, ``activations`` or ``ignored`` if no key of ``like`` is kept."""
+ONLY = "only"  # the first word of sizes, switches, activations or ignored if no key of like is kept
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses

@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
 MOST_PARAMETERS = 10**13
 """The most parameters of a model that is built; no trained model has as many, so a larger one is a mistake."""
-MOST_MEMORY = 64 * MEGABYTE
-"""The most bytes that a closed form may predict for a build, unless the table allows more."""
+MOST_MEMORY = 64 * MEGABYTE  # the most bytes that a closed form may predict for a build, unless the table allows more
 BYTES_OF_A_TENSOR = 3_600
 """Bytes that a tensor on the meta device takes with its name and its share of the modules (measured: 3.4 to 3.6 KB)."""
-BYTES_OF_A_LABEL = 190
-"""Bytes that a label takes: transformers writes the name of a label into two dictionaries."""
+BYTES_OF_A_LABEL = 190  # bytes that a label takes: transformers writes the name of a label into two dictionaries
 CORRECT = (
     "correct the name; describe a class of your own by the keys factory, backbone and extra; contribute a closed form "
     '(closed_forms = ["sizes/forms.toml"]); '
@@ -52,8 +50,7 @@ class Derivation(NamedTuple):
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
     adapter: Adapter | None = None
-    alone: ClosedForm | None = None
-    """The model without its adapter; ``None`` if the model has no adapter."""
+    alone: ClosedForm | None = None  # the model without its adapter; None if the model has no adapter
 
     @property
     def sizes(self) -> dict[str, Size]:

@@ -18,12 +18,9 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
 
-LONGEST = 200
-"""The most characters of one expression."""
-MOST_ITEMS = 10_000
-"""The most items of a list that an expression makes."""
-MOST_WORK = 100_000
-"""The most work for one product: the bits or terms of one factor, multiplied by those of the other."""
+LONGEST = 200  # the most characters of one expression
+MOST_ITEMS = 10_000  # the most items of a list that an expression makes
+MOST_WORK = 100_000  # the most work for one product: the bits or terms of one factor, multiplied by those of the other
 HIGHEST_POWER = 16
 
 
@@ -35,12 +32,9 @@ class Scope(Struct, frozen=True):
     """All names that an expression can use."""
 
     dims: Dims
-    formulas: Mapping[str, Evaluate]
-    """Names that the text of a tree defines: ``W := H // A * A``."""
-    arguments: Mapping[str, Any]
-    """The arguments that the class gives to the tree, and the variables of ``for``."""
-    counted: dict[str, Any] = {}
-    """Values of :attr:`formulas`, each of which is evaluated once."""
+    formulas: Mapping[str, Evaluate]  # names that the text of a tree defines: W := H // A * A
+    arguments: Mapping[str, Any]  # the arguments that the class gives to the tree, and the variables of for
+    counted: dict[str, Any] = {}  # values of formulas, each of which is evaluated once
 
     def __getitem__(self, name: str) -> Any:
         """:raises BadExpression: if nothing has the name."""

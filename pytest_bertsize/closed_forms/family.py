@@ -28,17 +28,13 @@ class Architecture(Struct, frozen=True):
 
     name: str
     terms: Callable[[Dims], Sequence[Term]]
-    labels: bool = False
-    """True if a count of the class depends on C, the number of labels."""
-    options: Mapping[str, bool] = {}
-    """Constructor arguments that change a count of the class, with their defaults."""
-    defined_in: str = "transformers"
-    """The module that has the class, which may be the project's own."""
+    labels: bool = False  # True if a count of the class depends on C, the number of labels
+    options: Mapping[str, bool] = {}  # constructor arguments that change a count of the class, with their defaults
+    defined_in: str = "transformers"  # the module that has the class, which may be the project's own
     rules: tuple[Rule, ...] = ()
     added: Mapping[str, Sequence[str]] = {}
     """The additions of a project's table to the class, as text, by the key of the table that adds them."""
-    since: tuple[int, ...] = ()
-    """The first release of transformers with the class; empty if all known ones have it."""
+    since: tuple[int, ...] = ()  # the first release of transformers with the class; empty if all known ones have it
     literals: frozenset[int] = frozenset()
     """Numbers that a project's table has as sizes; a number that equals a key's value may or may not mean that key."""
 
@@ -57,13 +53,10 @@ class Family(Struct, frozen=True):
     name: str
     keys: ConfigKeys
     architectures: tuple[Architecture, ...]
-    release: Release = NEWEST
-    """The release of transformers to which :attr:`keys` belong."""
+    release: Release = NEWEST  # the release of transformers to which keys belong
     since: tuple[int, ...] = ()
-    classes: str = ""
-    """The text of :attr:`architectures`, for reuse by a similar family."""
-    trees: Mapping[str, str] = {}
-    """The texts of trees, and of parts of trees, by name."""
+    classes: str = ""  # the text of architectures, for reuse by a similar family
+    trees: Mapping[str, str] = {}  # the texts of trees, and of parts of trees, by name
     arguments: frozenset[str] = frozenset()
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
     """Further rules by the name of a tree, for the classes with this tree."""

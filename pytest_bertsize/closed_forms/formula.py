@@ -175,8 +175,7 @@ _SUPERSCRIPT = str.maketrans("0123456789", _SUPERSCRIPTS)
 _FROM_SUPERSCRIPT = str.maketrans(_SUPERSCRIPTS, "0123456789")
 _POWER = re.compile(f"[{_SUPERSCRIPTS}]+")
 _SYMBOL = re.compile(rf"[^\W\d{_SUPERSCRIPTS}](?:[^\W{_SUPERSCRIPTS}]|\.)*")
-_SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
-"""A symbol with a subscript, such as ``d_kv``, ``De`` or ``P2``."""
+_SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")  # a symbol with a subscript, such as d_kv, De or P2
 
 
 def _join_signed(signed: Iterable[tuple[int | Fraction, str]]) -> str:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Term
     from pytest_bertsize.config.adapter import Adapter
 
-PREFIX = "base_model.model"
-"""The path at which PEFT keeps the whole model."""
+PREFIX = "base_model.model"  # the path at which PEFT keeps the whole model
 TARGET, ORIGINAL, COPY = "base_layer", "original_module", "modules_to_save.default"
 """The children of a module: the target of an adapter; the original of a saved module, and the copy that trains."""
 LORA = "adapters.lora"
@@ -36,8 +35,7 @@ ADAPTABLE = (*LINEAR, "embedding")
 CLASSIFIERS = ("classifier", "score")
 BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}
 """Modules to save that PEFT's class for a task adds, whether or not the model has them."""
-HEADS = ("head.classifier", "head.qa_outputs")
-"""Components that no checkpoint of pretraining has."""
+HEADS = ("head.classifier", "head.qa_outputs")  # components that no checkpoint of pretraining has
 MOST_SHOWN = 12
 
 
@@ -52,8 +50,7 @@ def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]
 class Module(NamedTuple):
     """A module of a model; its kind is ``""`` if it only contains others."""
 
-    pattern: str
-    """The path of the module, with a star for the index of each list."""
+    pattern: str  # the path of the module, with a star for the index of each list
     kind: str = ""
     component: str = ""
 

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 GROUP = "pytest_bertsize_closed_forms"
 """The group of entry points in which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
-LARGEST = 1 << 20
-"""The most bytes of one file of closed forms."""
+LARGEST = 1 << 20  # the most bytes of one file of closed forms
 
 
 class Registry:

@@ -30,16 +30,14 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
 
-OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
-"""Keys of lists with an entry for each layer."""
+OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")  # keys of lists with an entry for each layer
 MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7
 """The largest distance of a shape in a report, a sum of logarithms: a size that changes by a tenth adds about 0.1."""
 FURTHEST, WIDEST, DEEPEST = 4, 1_024, 24
 """The largest multiple of a present size that is tried, and the width and depth that are tried for small models, too:
 those of BERT-large."""
-MOST_TRIED = 32
-"""The most values of one size that are tried beside another size; these are the nearest ones."""
+MOST_TRIED = 32  # the most values of one size that are tried beside another size; these are the nearest ones
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 """The symbols for numbers of heads, for sizes of feed-forward layers, and for rows of embeddings."""
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
@@ -56,32 +54,25 @@ class Wish(NamedTuple):
     """The wishes for a search."""
 
     keep: frozenset[str] = frozenset()
-    multiple: int = MULTIPLE
-    """The number that widths and vocabularies are multiples of."""
-    head: int | None = None
-    """Hidden units of one head; ``None`` for the present number."""
-    seq_len: int = 128
-    """The number of tokens of the forward pass whose FLOPs are compared, unless a limit sets it."""
+    multiple: int = MULTIPLE  # widths and vocabularies are multiples of it
+    head: int | None = None  # hidden units of one head; None for the present number
+    seq_len: int = 128  # the number of tokens of the forward pass whose FLOPs are compared, unless a limit sets it
 
 
 class Shape(Struct, frozen=True):
     """Other sizes within every limit, counted by the closed form itself."""
 
-    changes: Mapping[str, Any]
-    """Changes from the present shape, by key: sizes, or the rank and targets of the adapter."""
-    said: str
-    """The changes as text: ``num_hidden_layers 13 → 12``."""
+    changes: Mapping[str, Any]  # changes from the present shape, by key: sizes, or the rank and targets of the adapter
+    said: str  # the changes as text: num_hidden_layers 13 → 12
     form: ClosedForm
-    flops: int | None
-    """FLOPs of a forward pass; ``None`` if there is no closed form of them."""
+    flops: int | None  # FLOPs of a forward pass; None if there is no closed form of them
 
 
 class Found(NamedTuple):
     """The result of a search."""
 
     shapes: tuple[Shape, ...]
-    varied: tuple[str, ...]
-    """The keys for which other values were tried."""
+    varied: tuple[str, ...]  # the keys for which other values were tried
     seq_len: int
 
 
@@ -165,10 +156,8 @@ class _Axis(Struct, frozen=True):
     key: str
     now: int
     values: range
-    exact: Mapping[str, Fraction] = {}
-    """The ratios of other sizes to this one; each value gives whole numbers."""
-    rounded: Sizes = {}
-    """Other sizes at present, which are rounded down to multiples of ``multiple``."""
+    exact: Mapping[str, Fraction] = {}  # the ratios of other sizes to this one; each value gives whole numbers
+    rounded: Sizes = {}  # other sizes at present, which are rounded down to multiples of multiple
     multiple: int = 1
 
     def at(self, value: int) -> Sizes:

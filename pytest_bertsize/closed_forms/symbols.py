@@ -168,8 +168,7 @@ def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
 # expressions
 
 
-Oracle: TypeAlias = Any
-"""An object that answers the questions of a closed form about its sizes, such as :class:`Numbers`."""
+Oracle: TypeAlias = Any  # an object that answers the questions of a closed form about its sizes, such as Numbers
 
 
 class Numbers(Struct, frozen=True):

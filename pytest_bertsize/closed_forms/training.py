@@ -17,8 +17,7 @@ from pytest_bertsize.dtypes import bytes_of
 if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
 
-STEP = 4
-"""Bytes of the ``step`` that AdamW keeps for each tensor."""
+STEP = 4  # bytes of the step that AdamW keeps for each tensor
 MOMENTS = 2
 
 
@@ -28,8 +27,7 @@ class TrainingStates(Struct, frozen=True):
     parameters: int
     gradients: int
     moments: int
-    tensors: int
-    """The number of trainable tensors, each with a step."""
+    tensors: int  # the number of trainable tensors, each with a step
 
     @property
     def steps(self) -> int:

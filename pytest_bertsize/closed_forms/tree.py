@@ -37,8 +37,7 @@ from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Sc
 if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
 
-PARAMETER = "parameter"
-"""The word in place of a kind in a line that is a tensor, not a module."""
+PARAMETER = "parameter"  # the word in place of a kind in a line that is a tensor, not a module
 _WORDS = ("when", "for", "tied", "passes", "frozen")
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
@@ -53,8 +52,7 @@ class Line(NamedTuple):
     """One line of a tree with the lines that are indented below it."""
 
     names: tuple[str, ...]
-    kind: str
-    """One of ``KINDS``, :data:`PARAMETER`, or ``""`` for a module that only contains others."""
+    kind: str  # one of KINDS, PARAMETER, or "" for a module that only contains others
     sizes: tuple[Evaluate, ...]
     named: tuple[tuple[str, Evaluate], ...]
     times: Evaluate | None
@@ -63,8 +61,7 @@ class Line(NamedTuple):
     condition: Evaluate
     variables: tuple[str, ...]
     items: Evaluate
-    ties: tuple[tuple[str, str, Evaluate], ...]
-    """The tied parameters, each with the owner and the condition of the tie."""
+    ties: tuple[tuple[str, str, Evaluate], ...]  # the tied parameters, each with the owner and the condition of the tie
     passes: Evaluate
     is_frozen: bool
     inside: tuple[Line, ...]
@@ -115,10 +112,8 @@ class Tree(Struct, frozen=True, dict=True):
 class _Place(NamedTuple):
     """The place of a line in a model."""
 
-    path: str
-    """The path of the module around the line, with a final dot."""
-    root: str
-    """The attribute under which a class keeps the tree, with a final dot."""
+    path: str  # the path of the module around the line, with a final dot
+    root: str  # the attribute under which a class keeps the tree, with a final dot
     component: str = ""
     copies: tuple[Copies, ...] = ()
     trains: bool = True

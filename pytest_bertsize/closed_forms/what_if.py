@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.table.limits import Limit
 
-MULTIPLE = 64
-"""The number that widths and vocabularies are multiples of, for the matrix units of a GPU."""
+MULTIPLE = 64  # the number that widths and vocabularies are multiples of, for the matrix units of a GPU
 NO_WIDTHS = ("A", "Ad", "Q", "T", LABELS)
 """Symbols of sizes that are no widths: numbers of heads, of token types and of labels."""
 TOKENS = 1_000

@@ -45,8 +45,7 @@ class Side(Part, frozen=True):
 class Pair(Several, frozen=True, kw_only=True):
     """The family of one pair, which reads the keys of both sides."""
 
-    outer: Family
-    """The family that reads the keys beside the sides."""
+    outer: Family  # the family that reads the keys beside the sides
 
     def list_terms(self, dims: Dims) -> list[Term]:
         """Return the terms of both sides and, if their widths differ, of a projection between them."""

@@ -32,8 +32,7 @@ class Line(Struct, frozen=True):
     name: str
     formula: str = ""
     numbers: str = ""  # the formula with sizes in place of symbols, or a tensor's shape
-    count: int = 0
-    """The parameters; for the line ``one layer`` and the lines inside it, the parameters of a single layer."""
+    count: int = 0  # the parameters; for the line one layer and the lines inside it, the parameters of a single layer
     in_all: int | None = None
     """The parameters in all layers, for the line ``one layer`` and the lines inside it; ``None`` for other lines."""
     minor: bool = False

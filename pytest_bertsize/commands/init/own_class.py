@@ -230,8 +230,7 @@ def name_modules(chosen: Collection[str], known: Inventory) -> list[str]:
 class Variation(Struct, frozen=True):
     """A size with another value, and the request that builds the model with that value."""
 
-    key: str
-    """The size's name in ``extra``: an argument or a key; with several backbones, a key is ``question.hidden_size``."""
+    key: str  # the size's name in extra: an argument or a key; with several backbones, a key is question.hidden_size
     was: int
     value: int
     request: Request
