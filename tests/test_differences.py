@@ -32,3 +32,19 @@ def test_a_module_of_which_a_part_is_a_name_of_another_tensor_is_new_with_what_i
     parts = Tensor("m.a", (2,), "", tied_to="a"), Tensor("m.b", (3,), "")
     (found,) = compare_inventories(Inventory((old,)), Inventory((old, *parts)))
     assert found.sentence == "m is new: 3 (a 2, b 3)"
+
+
+def test_of_two_modules_of_the_same_shapes_the_one_of_the_same_name_is_the_same() -> None:
+    parts = [f"{module}.{name}" for module in ("self_attn", "cross_attn") for name in "qkvo"]
+    before, after = (tuple(Tensor(f"{top}.{part}", (2,), "") for part in parts) for top in ("enc", "dec"))
+    found = compare_inventories(Inventory(before), Inventory((*reversed(after), Tensor("dec.gate", (1,), ""))))
+    renamed = [f"enc.{name} is now named dec.{name}, with the same shapes: 8" for name in ("self_attn", "cross_attn")]
+    assert [each.sentence for each in found] == ["dec.gate is new: 1 (1)", *renamed]
+
+
+def test_a_module_of_four_tensors_is_known_by_its_shapes_alone() -> None:
+    for names in ("qkvo", "qkv"):
+        before = Tensor("enc.w", (3,), ""), *(Tensor(f"enc.attn.{name}", (2,), "") for name in names)
+        after = Tensor("dec.gate", (1,), ""), *(Tensor(f"dec.self.{name}", (2,), "") for name in names)
+        kinds = {each.kind for each in compare_inventories(Inventory(before), Inventory(after))}
+        assert ("renamed" in kinds) == (len(names) == 4)

@@ -309,11 +309,6 @@ def test_a_submodule_is_a_repository_of_its_own(place: Place, tmp_path: Path) ->
     assert find_repository(outer.folder / "inner").root == outer.folder / "inner"
 
 
-def test_a_folder_that_a_symlink_leads_to_is_where_it_is(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "linked").symlink_to(place.project.folder)
-    assert find_head(tmp_path / "linked") == place.repository.git("rev-parse", "HEAD")
-
-
 def test_a_file_that_is_only_called_git_is_passed_over_and_one_that_names_no_repository_leads_to_none(
     place: Place,
 ) -> None:

@@ -19,7 +19,7 @@ from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
-from pytest_bertsize.commands.console import GOOD, MISTAKEN
+from pytest_bertsize.commands.console import MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, git, repository
 
 if TYPE_CHECKING:
@@ -140,16 +140,6 @@ def test_a_default_that_git_does_not_have_is_no_mistake(origin: GitProject) -> N
         assert base is not None
         assert base.commit is None
         assert base.problem.startswith("git knows no revision")
-
-
-def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
-    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    status, said = committed(tmp_path, tiny).check(base=None)
-    assert status == GOOD
-    assert "! not compared with origin/main: git knows no revision" in said
-    assert "1 configured, 1 checked, 0 failed" in said
 
 
 # the merge queue of GitHub

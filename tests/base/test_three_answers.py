@@ -220,18 +220,6 @@ def test_files_that_cannot_be_listed_are_no_files_that_are_not_there(generated: 
     assert generated.errors() == []
 
 
-# the files of a commit
-
-
-def test_a_project_that_the_base_does_not_have_is_new(project: GitProject, tiny: dict[str, Any]) -> None:
-    found = GitProject(project.folder / "services/new")
-    found.write("config.json", tiny)
-    found.declare(FITS)
-    assert found.said() == ("new: main declares no such model",)
-    with CommitFiles(found.folder, resolve_commit(found.folder, "main")) as files:
-        assert (files.list_folder(""), files.read("pyproject.toml")) == ([], None)
-
-
 ELSEWHERE = (
     *("nothing", "config.json/x", "folder", "folder/", ".", "", "../project/config.json", "/etc/passwd", "round"),
     *("out", "absolute", "dangling", "x" * 300, "inner", "inner/config.json"),

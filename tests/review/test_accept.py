@@ -255,6 +255,3 @@ def test_a_config_that_came_during_the_run_is_no_matter_and_one_that_went_change
     (several / "configs" / "a.json").unlink()
     with pytest.raises(SettingsError, match=r'toml: .*pyproject.toml:3: .*\.budget\.total = "77K"'):
         settings_after(accepting.settings, changes)
-
-
-# any budget (tests/table holds every layout)

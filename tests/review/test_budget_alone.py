@@ -88,6 +88,3 @@ def test_a_key_that_steers_the_library_is_refused_here_too(tmp_path: Path, key: 
 def examined(project: GitProject) -> list[str]:
     settings = load(project.folder / "pyproject.toml")
     return [each.sentence for each in examine(settings.models["x"], settings, Registry()).findings]
-
-
-# what changes no count in families that have closed forms

@@ -39,9 +39,6 @@ def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
     return found.message
 
 
-# findings
-
-
 def test_what_is_the_same_in_any_order_is_no_finding() -> None:
     assert compared((NORM, *parts(3)), (*parts(3), NORM)) == []
 
@@ -99,9 +96,6 @@ def test_a_backbone_that_is_another_is_told_with_the_row_that_says_so() -> None:
     (found,) = compared(two, one, OWN)
     assert (found.component, found.expected, found.actual) == ("answer", V * D, 0)
     assert found.fix.endswith('write tied = { answer = "question" }, or correct the class')
-
-
-# one change of code is one finding
 
 
 def test_a_class_whose_table_no_command_writes_is_mended_by_hand() -> None:
