@@ -315,6 +315,11 @@ def test_an_overrun_that_the_base_had_is_said_as_such_and_passes_by_the_tables_w
         assert (over.fix == f"it passes by {LETS_IT}, as it has not grown") == (not grows)
 
 
+def test_an_overrun_that_the_base_did_not_have_is_this_change_s(changed: Lay) -> None:
+    (error,) = changed("budget.total = 60_000", num_hidden_layers=4).review().errors
+    assert error.message == "total is 76,181, 16,181 over its limit of 60,000"
+
+
 @pytest.mark.parametrize(("rows", "verdict"), [(99, "passed"), (100, "passed"), (101, "failed")])
 def test_one_parameter_more_is_growth(changed: Lay, rows: int, verdict: str) -> None:
     sizes = {**ALBERT, "embedding_size": 1, "hidden_size": 4, "vocab_size": 100}
