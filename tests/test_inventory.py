@@ -40,15 +40,6 @@ BIAS = Tensor("cls.predictions.bias", (21128,), "head.decoder")
 MODEL = Inventory((WORDS, POSITIONS, DECODER, BIAS))
 
 
-# a tensor
-
-
-def test_a_tensor_has_the_product_of_its_shape() -> None:
-    assert WORDS.size == WORDS.owned == 16_226_304  # Embedding-Token: SOURCES E
-    assert Tensor("scale", (), "a").size == 1
-    assert Tensor("empty", (0, 768), "a").size == 0
-
-
 # an inventory
 
 

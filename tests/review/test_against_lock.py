@@ -377,6 +377,13 @@ def test_other_components_of_a_limited_model_are_a_loosened_budget(own: OwnProje
     assert own.gate("main").review("own").verdict == "passed"
 
 
+def test_bytes_with_buffers_have_no_measure_at_a_base_that_was_not_built(own: OwnProject) -> None:
+    own.git.declare(TABLE + '    budget.bytes = "1MB"\n')
+    own.buffers = (Buffer("mask", 9, "float32", 36, saved=True),)
+    (measured,) = (each for each in own.gate("main").review("own").measured if each.name == "bytes")
+    assert (measured.actual, measured.base) == (4 * TOTAL + 36, None)
+
+
 # components
 
 
