@@ -193,6 +193,7 @@ def test_a_config_that_cannot_be_read_is_a_row_and_the_next_is_compared_with_the
     for text, subject in ("{", "broken"), ("{ ", "still broken"):
         history.write("config.json", text)
         history.commit(subject, file="")
+    history.commit("elsewhere", file="")  # no row: nothing is new
     history.commit("mended", num_hidden_layers=4)
     rows = history.rows()
     broken = [("broken", None, None), ("still broken", None, None)]
