@@ -231,8 +231,7 @@ def _describe_extra(table: Schema) -> None:
         "maxLength": extra.LONGEST_SUM,
         "pattern": _as_ascii(rf"\s*(?:{summand})\s*(?:\+\s*(?:{summand})\s*)*"),
     }
-    properties, component = table["properties"], _describe_type(extra.Component)
-    path = component["pattern"]
+    properties = table["properties"]
     for block, names in extra.SIZES.items():
         most = len(names) or extra.LONGEST_SHAPE
         of_list = {"items": size, "minItems": extra.FEWEST.get(block, most), "maxItems": most}
@@ -240,9 +239,7 @@ def _describe_extra(table: Schema) -> None:
         properties[block] |= {**alone, **of_list, "type": ["array", "integer", "string"] if alone else "array"}
     properties["name"]["pattern"] = _as_ascii(extra.RANGED_PATH.pattern)
     properties["count"] |= size
-    properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
     properties["tied"] |= {"additionalProperties": {"type": "string", "pattern": _as_ascii(extra.MODULE_PATH.pattern)}}
-    properties["component"] |= {**component, "pattern": f"^$|{path}"}
     one_block = {"oneOf": [{"required": [block]} for block in extra.SIZES]}
     table |= {"if": {"not": one_block}, "then": one_block}  # behind what is said of single keys
 

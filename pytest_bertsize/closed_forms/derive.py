@@ -264,7 +264,7 @@ def _refuse(key: str, finding: Finding, model: Model, config: ModelConfig) -> No
     if getattr(model, key) is not None:
         raise Unusable(finding._replace(table_key=(key,)))
     in_config = {"family": "model_type", "architecture": "architectures"}[key]
-    config.refuse(in_config, finding.message, finding.fix, finding.kind, finding.elsewhere)
+    config.refuse(in_config, finding.message, finding.fix, finding.kind, elsewhere=finding.elsewhere)
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:

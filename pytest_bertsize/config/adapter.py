@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
-import msgspec
 from msgspec import Meta, Struct
 
 from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.table.reading import Key, read_value
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -26,53 +26,33 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 ALL_LINEAR = "all-linear"
-LARGEST_RANK = 1_000_000
 LARGEST_NUMBER = 10_000_000
 """The largest whole number in an adapter of a method other than LoRA."""
-MOST_NAMES = 1_000
 
-_Pattern: TypeAlias = Annotated[str, Meta(max_length=1_000)]
-_Names: TypeAlias = Annotated[
-    tuple[Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\Z")], ...], Meta(max_length=MOST_NAMES)
-]
-_Lists: TypeAlias = tuple[Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z")], ...]
-_Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
-_Bias: TypeAlias = Literal["none", "all", "lora_only"]
+_Pattern: TypeAlias = Annotated[str, Meta(max_length=1_000), Key(says="is a pattern of more than 1,000 characters")]
+_Name: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\Z"), Key(says="is not the name of a module")]
+_List: TypeAlias = Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z"), Key(says="is not the name of a list of layers")]
+_Rank: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 _Task: TypeAlias = Literal["SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"]
-_TARGETS = Meta(title="a list of module names, or a pattern of at most 1,000 characters", examples=[["query", "value"]])
-_SWITCH: TypeAlias = Annotated[bool, Meta(title="true or false", examples=[True])]
 
 
 class Adapter(Struct, frozen=True):
-    """The keys of a LoRA adapter that change a count, a name, a shape or the trained tensors.
+    """The keys of a LoRA adapter that change a count, a name, a shape or the trained tensors."""
 
-    The title of a key's type is the required value in words.
-    """
-
-    r: Annotated[_Rank, Meta(title=f"a rank from 1 to {LARGEST_RANK:,}", examples=[8])] = 8
-    target_modules: Annotated[_Pattern | _Names, _TARGETS] = ()
+    r: _Rank = 8
+    target_modules: _Pattern | tuple[_Name, ...] = ()
     """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's default."""
-    exclude_modules: Annotated[_Pattern | _Names, _TARGETS] = ()
-    modules_to_save: Annotated[_Names, Meta(title="a list of module names", examples=[["classifier"]])] = ()
-    bias: Annotated[_Bias, Meta(title=f"one of {', '.join(get_args(_Bias))}", examples=["none"])] = "none"
-    use_dora: _SWITCH = False
-    lora_bias: _SWITCH = False
-    rank_pattern: Annotated[
-        dict[_Pattern, _Rank],
-        Meta(max_length=MOST_NAMES, title="an object of patterns of module names and their ranks"),
-        Meta(examples=[{"output.dense": 16}]),
-    ] = {}
+    exclude_modules: _Pattern | tuple[_Name, ...] = ()
+    modules_to_save: tuple[_Name, ...] = ()
+    bias: Literal["none", "all", "lora_only"] = "none"
+    use_dora: bool = False
+    lora_bias: bool = False
+    rank_pattern: dict[_Pattern, _Rank] = {}
     """Regular expressions over the end of a module's name, and the ranks of matching modules; the first match wins."""
-    task_type: Annotated[_Task | None, Meta(title=f"one of {', '.join(get_args(_Task))}", examples=["SEQ_CLS"])] = None
-    layers_to_transform: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...],
-        Meta(max_length=MOST_NAMES, title="an index of a layer, or a list of them", examples=[[0, 1, 2]]),
-    ] = ()
+    task_type: _Task | None = None
+    layers_to_transform: tuple[Annotated[int, Meta(ge=0, le=1_000_000)], ...] = ()
     """Indices of layers; empty: all of them."""
-    layers_pattern: Annotated[
-        _Lists,
-        Meta(max_length=MOST_NAMES, title="the name of a list of layers, or a list of names", examples=["layer"]),
-    ] = ()
+    layers_pattern: tuple[_List, ...] = ()
     """Names of the lists of layers to which ``layers_to_transform`` refers; empty: any list."""
     start: str = ""
     """The value of ``init_lora_weights`` if it affects ranks, else ``""``."""
@@ -121,9 +101,6 @@ REFUSED = "megatron_config"
 """A key that makes PEFT run code that the file names."""
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED))
 
-STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
-"""The words that ``init_lora_weights`` may be, beside true, false and ``pissa_niter_N``."""
-_STARTS = re.compile(rf"{'|'.join(STARTS)}|pissa_niter_[0-9]{{1,9}}|(?i:gaussian|olora|mica)")
 CUTTING = ("pissa", "olora", "loftq")
 """Words of ``init_lora_weights`` that cut a rank to the number of the weight's rows or columns, if that is smaller."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
@@ -145,13 +122,9 @@ METHODS = (
     *("PROMPT_TUNING", "P_TUNING", "TRAINABLE_TOKENS", "VERA"),
 )
 """Methods without a closed form that PEFT builds from numbers and names alone: no other model, no file, no code."""
-NEVER_PASSED_ON = frozenset(
-    {
-        *("auto_mapping", "base_model_name_or_path", "peft_version", "revision", "runtime_config", "megatron_core"),
-        *("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path", "tokenizer_kwargs"),
-        *("inference_mode", "peft_type", "loftq_config", "corda_config", "eva_config", "lora_ga_config"),
-    }
-)
+NEVER_PASSED_ON = INERT | {
+    *("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path", "tokenizer_kwargs", "peft_type"),
+}
 """Keys of a method other than LoRA that are not passed on: they set initial values, or name files, models or modes."""
 BUDGET_ALONE = "write closed_form = false to check its budget alone"
 
@@ -201,23 +174,10 @@ class _Reading:
             self.note("target_modules", "target_modules names no module", "name the modules that get an adapter")
         elif str(values["target_modules"]).lower() == ALL_LINEAR:
             values["target_modules"] = ALL_LINEAR
-        start = self.data.get("init_lora_weights", True)
-        text = start if isinstance(start, str) else ""
-        if not isinstance(start, bool | None) and not _STARTS.fullmatch(text):
-            message = f"init_lora_weights is {shown(start)}, which is not known to PEFT"
-            self.note("init_lora_weights", message, f"write one of {', '.join(STARTS)}, or true")
-        values["start"] = text.lower() if text.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
-        adapter = Adapter(**values, passed_on=self._pass_on(text))
+        start = str(self.data.get("init_lora_weights", ""))
+        values["start"] = start.lower() if start.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
+        adapter = Adapter(**values, passed_on=self._pass_on(start))
         self._check_patterns(adapter)
-        layers = adapter.layers_to_transform
-        for key, other, is_conflict in (
-            ("lora_bias", "use_dora", adapter.lora_bias and adapter.use_dora),
-            ("lora_bias", "init_lora_weights", adapter.lora_bias and start not in (True, False)),
-            ("layers_to_transform", "a pattern of target_modules", layers and isinstance(adapter.target_modules, str)),
-            ("layers_pattern", "no layers_to_transform", adapter.layers_pattern and not layers),
-        ):
-            if is_conflict:
-                self.note(key, f"{key} is set beside {other}: PEFT refuses that", "leave one out")
         return adapter
 
     def _read_field(self, key: str) -> Any:
@@ -227,12 +187,9 @@ class _Reading:
             return default
         is_one = key in {"layers_to_transform", "layers_pattern"} and not isinstance(value, list)
         try:
-            return msgspec.convert([value] if is_one else value, _TYPES[key])
-        except msgspec.ValidationError:
-            metas = [each for each in get_args(_TYPES[key]) if isinstance(each, Meta)]
-            must_be = next(each.title for each in metas if each.title)
-            example = next(each.examples[0] for each in metas if each.examples)
-            self.note(key, f"{key} is {shown(value)}, which is not {must_be}", f"write {shown(example)}, for example")
+            return read_value(_TYPES[key], [value] if is_one else value)
+        except ValueError as error:
+            self.note(key, f"{key}: {error}", "write a value that PEFT takes")
             return default
 
     def _pass_on(self, start: str) -> dict[str, object]:

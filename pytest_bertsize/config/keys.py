@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -166,6 +166,9 @@ class Index(NamedTuple):
 
     key: str
     default: int
+
+
+Key: TypeAlias = Size | Switch | Choice | Listing | Index
 
 
 class Rule(NamedTuple):

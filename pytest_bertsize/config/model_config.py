@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.config.keys import NAMED_BY_LABELS
 from pytest_bertsize.files import LFS_POINTER
-from pytest_bertsize.findings import Finding, Kind, Option, Unusable
+from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -136,11 +136,9 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
             self.refuse("architectures", f"architectures is {shown(value)}", 'write a list, as in ["BertModel"]')
         return tuple(names)
 
-    def refuse(
-        self, key: str, message: str, fix: str, kind: Kind = "config-invalid", elsewhere: tuple[str | Option, ...] = ()
-    ) -> NoReturn:
+    def refuse(self, key: str, message: str, fix: str, kind: Kind = "config-invalid", **more: Any) -> NoReturn:
         """:raises Unusable: always, with a finding on the key's line."""
-        fail(self.file, message + self.say_name_in_file(key), fix, self.line(key), kind, elsewhere)
+        fail(self.file, message + self.say_name_in_file(key), fix, self.line(key), kind, **more)
 
 
 class TextThere(Unusable):
@@ -152,14 +150,9 @@ class TextThere(Unusable):
 
 
 def fail(
-    file: str,
-    message: str,
-    fix: str,
-    line: int | None = None,
-    kind: Kind = "config-invalid",
-    elsewhere: tuple[str | Option, ...] = (),
+    file: str, message: str, fix: str, line: int | None = None, kind: Kind = "config-invalid", **more: Any
 ) -> NoReturn:
-    raise Unusable(Finding(kind, message, fix, file=file, line=line, elsewhere=elsewhere))
+    raise Unusable(Finding(kind, message, fix, file=file, line=line, **more))
 
 
 def keys_of(inner: str) -> KeyPath:
@@ -209,15 +202,14 @@ def not_plain(value: object) -> NotPlain | None:
         is_container = isinstance(node, dict | list)
         containers += is_container
         size += 1 + (len(node) if isinstance(node, str) else 0)
-        for most, found, what in (
-            (DEEPEST, depth + is_container, f"nested more than {DEEPEST} deep"),
-            (MOST_CONTAINERS, containers, f"more than {MOST_CONTAINERS:,} objects and lists"),
-            (LARGEST, size, f"the config is larger than {LARGEST:,} bytes"),  # YAML's aliases repeat what stands once
-        ):
-            if found > most:
-                return NotPlain(path, what, ONE_MODEL)
-        if found_odd := _find_odd(node, path):
-            return found_odd
+        if is_container and depth == DEEPEST:
+            return NotPlain(path, f"nested more than {DEEPEST} deep", ONE_MODEL)
+        if containers > MOST_CONTAINERS:
+            return NotPlain(path, f"more than {MOST_CONTAINERS:,} objects and lists", ONE_MODEL)
+        if size > LARGEST:  # YAML's aliases repeat what stands once
+            return NotPlain(path, f"the config is larger than {LARGEST:,} bytes", ONE_MODEL)
+        if odd := _find_odd(node, path):
+            return NotPlain(path, *odd)
         if isinstance(node, dict):
             waiting += [(inner, (*path, key), depth + 1) for key, inner in reversed(node.items())]
         elif isinstance(node, list):
@@ -225,15 +217,16 @@ def not_plain(value: object) -> NotPlain | None:
     return None
 
 
-def _find_odd(node: object, path: KeyPath) -> NotPlain | None:
+def _find_odd(node: object, path: KeyPath) -> tuple[str, str] | None:
+    """Return the problem of one value, and the fix."""
     where = printable(".".join(path)) or "it"
     if isinstance(node, dict) and len(node) > MOST_KEYS and not (path and path[-1] in NAMED_BY_LABELS):
-        return NotPlain(path, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", ONE_MODEL)
+        return f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", ONE_MODEL
     if type(node) is int and node.bit_length() > LONGEST_INTEGER:
-        return NotPlain(path, f"{where} is a number with thousands of digits", "write a number")
+        return f"{where} is a number with thousands of digits", "write a number"
     is_odd = type(node) is float and (not math.isfinite(node) or str(node) == "-0.0")  # -0.0 equals 0 and false
     if is_odd or type(node) not in {dict, list, str, int, float, bool, type(None)}:
-        return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot hold", "write a plain value")
+        return f"{where} is {printable(str(node))}, which JSON cannot hold", "write a plain value"
     return None
 
 
@@ -263,47 +256,39 @@ def describe_kind(value: object) -> str:
 
 
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
-    """Rename keys of a config, by name or path in the file; raise :class:`Unusable` for each that is not there."""
-    paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
+    """Rename keys of a config, by name or path in the file; raise :class:`Unusable` for each that cannot be renamed."""
     left = config.data
     found: dict[str, object] = {}
+    paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
     wrong: dict[str, tuple[str, str]] = {}
     for alias, target in keys.items():
         try:
-            value, left = value_at(left, paths[alias]), _remove_value(left, paths[alias])
+            value, left = _take_value(left, paths[alias])
         except KeyError:
             message = f'"keys" has {shown(alias)}, which {config.reference} has not, or another of "keys" has already'
             wrong[alias] = message, "write the name that the file has"
-            continue
-        if target in found:
-            wrong[alias] = f'"keys" has {shown(target)} twice', "keep one of them"
-        found[target] = value
+        else:
+            found.setdefault(target, value)
     for alias, target in keys.items():
-        if target in left and alias not in wrong:
-            line = config.line(target)
-            both = f"{config.reference} has both{f', on line {line}' if line else ''}"
-            wrong[alias] = f"{printable(alias)} stands for {printable(target)}, and {both}", "keep one of them"
+        if alias not in wrong and (target in left or [*keys.values()].count(target) > 1):
+            there = f'which {config.reference} or another of "keys" has too'
+            wrong[alias] = f"{printable(alias)} stands for {printable(target)}, {there}", "keep one of them"
     if wrong:
         raise Unusable(*(Finding("config-invalid", *why, table_key=("keys", alias)) for alias, why in wrong.items()))
     names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
     return replace(config, data={**left, **found}, by_own_names=config.data, names_in_file=names)
 
 
-def value_at(data: object, path: Sequence[str]) -> object:
-    """:raises KeyError: if no value is at ``path``."""
-    for key in path:
-        if not isinstance(data, dict):
-            raise KeyError(key)
-        data = data[key]
-    return data
+def _take_value(data: object, path: KeyPath) -> tuple[object, dict[str, object]]:
+    """Return the value at a path, and a copy without it and without the objects that this leaves empty.
 
-
-def _remove_value(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
-    """Return a copy without one value, and without the objects that this leaves empty."""
+    :raises KeyError: if no value is at ``path``.
+    """
     key, *below = path
-    inner = data[key]
-    rest = _remove_value(inner, tuple(below)) if below and isinstance(inner, dict) else {}
-    return {name: rest if name == key else value for name, value in data.items() if name != key or rest}
+    if not isinstance(data, dict):
+        raise KeyError(key)
+    value, rest = _take_value(data[key], (*below,)) if below else (data[key], {})
+    return value, {name: rest if name == key else each for name, each in data.items() if name != key or rest}
 
 
 def decode_text(content: bytes, file: str) -> str:

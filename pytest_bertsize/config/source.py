@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
+from posixpath import join
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -28,7 +30,7 @@ from pytest_bertsize.config.model_config import (
 )
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Kind, Unusable
-from pytest_bertsize.table.model import ADAPTER, CODE, NAMES, TOML, YAML
+from pytest_bertsize.table.model import ADAPTER, CODE, FILES, NAMES, TOML, YAML
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Limits of the process in which code makes a config; to import torch and transformers takes 5 s and 400 MB."""
 MEND = "fix the function, or name a file"
+PLAIN = "make it a plain number, string, list or dict"
 
 
 class Found(NamedTuple):
@@ -75,29 +78,24 @@ class Reader(Protocol):
 
 
 class Disk:
-    """A reader of the project's files as they are on the disk."""
+    """A reader of the project's files as they are on the disk; ``paths`` are folders of modules besides ``root``."""
 
     at = ""
 
     def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({}), paths: Sequence[str] = ()) -> None:
-        """:param paths: folders from which modules of the project are imported, in addition to ``root``."""
-        self.root = root
-        self._hub, self._paths = hub, paths
+        self.root, self._hub, self._paths = root, hub, paths
 
     def config(self, location: str) -> Found:
-        if is_name(location) and not self._has_file(location):
+        if is_name(location) and not os.path.lexists(self.root / location):
             if published := find_published_config(location, self._hub, self._read_file):
                 return published
             folder, slash, _ = location.partition("/")
-            if not (slash and self._has_file(folder)):  # only the hub can know it
+            if not (slash and os.path.lexists(self.root / folder)):  # only the hub can know it
                 message = f"{shown(location)} is not a file, and neither the catalogue nor the hub cache has it"
                 command, fix = suggest_fetching(location)
                 elsewhere = (f"{command}, and name that file",)
                 raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
         return self._read_file(location)
-
-    def _has_file(self, name: str) -> bool:
-        return os.path.lexists(self.root / name)
 
     def _read_file(self, location: str) -> Found:
         kinds: tuple[Kind, Kind] = ("config-invalid", "config-refused")
@@ -116,8 +114,24 @@ class Disk:
         return place.content(LARGEST)
 
     def made_by_code(self, reference: str) -> ModelConfig:
-        made_or_name = _made_by_code(self.root, reference, paths=self._paths)
-        return _follow_name(made_or_name, self, printable(reference)) if isinstance(made_or_name, str) else made_or_name
+        """Run the module of ``"pkg.cfg:make#key.path"`` in a process of its own."""
+        from pytest_bertsize.builder.own_process import Lost, answer_of
+
+        location, _, inner = reference.partition("#")
+        folder, file, not_made = self.root.resolve(), printable(location), "the config was not made: "
+        asked = {"root": str(folder), "paths": [*self._paths], "reference": location, "inner": [*keys_of(inner)]}
+        try:
+            said = answer_of("pytest_bertsize.config.by_code", asked, folder, ALLOWED)
+        except Lost as lost:
+            fail(file, f"{not_made}{lost}", MEND)
+        if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
+            fail(file, f"{not_made}its process sent an unreadable answer", MEND)
+        if isinstance(name := said.get("name"), str):
+            return _follow_name(name, self, printable(reference))
+        if "config" not in said:
+            fail(file, f"{not_made}{printable(str(said.get('message')))}", printable(str(said.get("fix"))))
+        unknown = {key: (why, PLAIN) for key, why in said.get("odd", {}).items()}
+        return config_at(said["config"], file, keys_of(inner), unknown=unknown)
 
 
 def _read_start(place: Place) -> bytes:
@@ -127,39 +141,31 @@ def _read_start(place: Place) -> bytes:
 
 def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
     """Return the config of a name of the hub: from ``hub``, the catalogue or the hub cache; else ``None``."""
-    if not is_name(name):
-        return None
-    if (mapped := find_in(hub, name)) is not None:
+    if is_name(name) and (mapped := find_in(hub, name)) is not None:
         found = read(hub[mapped])
         return found._replace(origin=f"{found.file}, {BY_HUB}", by_hub=True)
-    if (published := find_published(name)) is None:
-        return None
-    return Found(CONFIG, printable(name), published.config, published.origin)
+    published = find_published(name) if is_name(name) else None
+    return Found(CONFIG, printable(name), published.config, published.origin) if published else None
 
 
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
     """Read the config of a declared model; if code makes the config, it runs now.
 
     :param settings: today's table, also if the reader reads a commit.
-    :param reader: ``None`` for the project's folder.
-    :raises Unusable: if the config is missing or cannot be read.
     """
-    if reader is None:
-        paths = settings.import_paths if model.is_made_by_code else ()
-        return read(model, settings, Disk(settings.root, settings.hub, paths))
+    reader = reader or Disk(settings.root, settings.hub, settings.import_paths)
     if model.has_config_of_build:
         message = "only the built model has the sizes of its backbone, and no lock has them"
         fix = "name the backbone's config in the table; or name a lock, and check the model with a build"
         raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
     if model.backbones:
-        return parts.of_backbones(model, lambda each: read(each, settings, reader))
+        return parts.of_backbones(model, partial(read, settings=settings, reader=reader))
     if not model.config:
         return config_at({}, settings.file)  # for a factory that takes no config
     if model.inline is not None:
-        place = (*model.table_key, "config")
+        place, file = (*model.table_key, "config"), f"{settings.file}{reader.at}"
         line_of = settings.line if isinstance(reader, Disk) else lambda _: None  # the lines of the table are today's
-        written, file = nest(dict(model.inline), place), f"{settings.file}{reader.at}"
-        config = config_at(written, file, place, line_of, pair=IN_TOML)
+        config = config_at(nest(dict(model.inline), place), file, place, line_of, pair=IN_TOML)
     elif model.is_made_by_code:
         refuse_code(model.config)
         config = reader.made_by_code(model.config)
@@ -208,34 +214,25 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
     """Refuse a value that is not plain data; if no project code gets it, only that of model_type or architectures."""
     is_handed_over = model.factory is not None or not model.closed_form
-    keys = [*config.data] if is_handed_over else ["model_type", "architectures"]
-    wrong = [
-        Finding("config-invalid", *why, file=config.file, line=config.line(key))
-        for key in keys
-        if key not in model.overrides and (why := config.why_unknown(key))
-    ]
-    if wrong:
-        raise Unusable(*wrong)
+    for key in config.data if is_handed_over else ("model_type", "architectures"):
+        if key not in model.overrides and (why := config.why_unknown(key)):
+            fail(config.file, *why, config.line(key))
 
 
 def read_file(root: Path, reference: str) -> ModelConfig:
     """Return the config of a file or a folder, also with ``#key.path``; raise :class:`Unusable` without one."""
-    if not reference:
-        raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
     return _read_file_or_modules(Disk(root), reference)
 
 
 def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
     location, hash_sign, _ = reference.partition("#")
-    is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *CODE))
+    is_file = hash_sign or location.lower().endswith((*FILES, *CODE))
     try:
-        modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
+        modules = None if is_file else reader.file(join(location, parts.MODULES))
     except Unusable:
         in_file(reader, reference)  # a mistake of the folder is reported for the folder
         raise
-    if modules is None:
-        return in_file(reader, reference)
-    return parts.of_folder(modules, location, reader, model)
+    return in_file(reader, reference) if modules is None else parts.of_folder(modules, location, reader, model)
 
 
 def in_file(reader: Reader, reference: str) -> ModelConfig:
@@ -245,8 +242,14 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     found = reader.config(location)
     refuse_code(found.name)
     file = f"{found.file}{reader.at}"
+    suffix = PurePosixPath(found.name.lower()).suffix
     try:
-        parsed = _parse_by_suffix(found, file, inner)
+        if suffix in YAML:
+            from pytest_bertsize.config import yaml
+
+            parsed = yaml.parse(found.content, file, inner)
+        else:
+            parsed = (parse_toml if suffix == TOML else parse_json)(found.content, file, inner)
     except TextThere as there:
         return _follow_name(there.text, reader, f"{file}#{printable(inner)}")
     return replace(parsed, origin=found.origin, by_hub=found.by_hub)
@@ -258,21 +261,8 @@ def refuse_code(reference: str) -> None:
     location = location if mark else location.partition(":")[0]  # train.py:CONFIG
     if location.lower().endswith(CODE):
         message = f"{shown(reference)} names a {PurePosixPath(location).suffix} file, and only a run knows its config"
-        instead = "module:NAME", "to run it, or the name of the config on the hub"
-        fix = 'write config = "{}" {}, or a factory'.format(*instead)
-        elsewhere = ("name {} {}".format(*instead),)
-        raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
-
-
-def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
-    suffix = PurePosixPath(found.name.lower()).suffix
-    if suffix in YAML:
-        from pytest_bertsize.config import yaml
-
-        return yaml.parse(found.content, file, inner)
-    if suffix == TOML:
-        return parse_toml(found.content, file, inner)
-    return parse_json(found.content, file, inner)
+        fix = 'write "module:NAME" to run it, or the name of the config on the hub'
+        raise Unusable(Finding("config-invalid", message, fix, table_key=("config",)))
 
 
 def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
@@ -299,27 +289,3 @@ def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
         except Unusable as unusable:
             found[name] = {"error": unusable.findings[0].sentence}
     return found
-
-
-def _made_by_code(
-    root: Path, reference: str, allowed: Allowed = ALLOWED, paths: Sequence[str] = ()
-) -> ModelConfig | str:
-    """Run the module of ``"pkg.cfg:make#key.path"``, and return the config that it has or makes, or the name of one."""
-    from pytest_bertsize.builder.own_process import Lost, answer_of
-
-    location, _, inner = reference.partition("#")
-    file = printable(location)
-    folder = root.resolve()
-    asked = {"root": str(folder), "paths": list(paths), "reference": location, "inner": list(keys_of(inner))}
-    try:
-        said = answer_of("pytest_bertsize.config.by_code", asked, folder, allowed)
-    except Lost as lost:
-        fail(file, f"the config was not made: {lost}", MEND)
-    if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
-        fail(file, "the config was not made: its process sent an unreadable answer", MEND)
-    if isinstance(name := said.get("name"), str):
-        return name
-    if "config" not in said:
-        fail(file, f"the config was not made: {printable(str(said.get('message')))}", printable(str(said.get("fix"))))
-    unknown = {key: (why, fix) for key, (why, fix) in said.get("odd", {}).items()}
-    return config_at(said["config"], file, keys_of(inner), unknown=unknown)

@@ -22,6 +22,7 @@ from pytest_bertsize.config.keys import (
     ConfigKeys,
     Ignored,
     Index,
+    Key,
     Listing,
     Size,
     Switch,
@@ -124,28 +125,19 @@ class _Reading:
         self.findings: dict[Finding, None] = {}
         self.wrong: set[str] = set()
         """Keys that have an error."""
-        self._aliases: dict[str, str] = {}
-        """The alias that the file or the table has in place of a key, by the key's own name."""
         self._written = merge_overrides(config, overrides, keys.aliases)
         self._overridden = {keys.aliases.get(key, key) for key in overrides}
         self._handed_over = keys.meaningful | PASSED | keys.inert
-        in_file = self._name_as_family(config.data)
-        self.overrides = self._name_as_family(overrides)
-        self.values = {**in_file, **self.overrides}
-        """Values by the family's own names; the table wins over the file."""
-
-    def _name_as_family(self, written: Mapping[str, object]) -> dict[str, object]:
-        """Replace aliases by the keys that they stand for; if both are written, the alias wins, as in the library."""
-        aliases = self.keys.aliases
-        own = {key: value for key, value in written.items() if key not in aliases}
-        for alias in written.keys() & aliases.keys():
-            key = aliases[alias]
-            self._aliases[key] = alias
-            if key in own and own[key] != written[alias]:
-                also = f"{alias}, another name of the same key, is {shown(written[alias])}"
-                self.note(key, f"{key} is {shown(own[key])}, and {also}", "keep one of them")
-            own[key] = written[alias]
-        return own
+        self._aliases = {keys.aliases[alias]: alias for alias in self._written if alias in keys.aliases}
+        """The alias that the file or the table has in place of a key, by the key's own name."""
+        self.values = {key: value for key, value in self._written.items() if key not in keys.aliases}
+        """Values by the family's own names; an alias wins over its key, as in the library."""
+        for key, alias in self._aliases.items():
+            value = self._written[alias]
+            if self.values.setdefault(key, value) != value:
+                also = f"{alias}, another name of the same key, is {shown(value)}"
+                self.note(key, f"{key} is {shown(self.values[key])}, and {also}", "keep one of them")
+            self.values[key] = value
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid", **more: Any) -> None:
         """Add a finding at the place of the key: the table if that overrides the key, else the file."""
@@ -166,8 +158,7 @@ class _Reading:
         for key in config.ignored:
             message, fix, place = f"ignored names {printable(key)}, which ", "remove it from ignored", ("ignored",)
             if key in config.data and key in self._handed_over:
-                finding = Finding("config-invalid", f"{message}this family reads", fix, table_key=place)
-                self.findings[finding] = None
+                self.findings[Finding("config-invalid", f"{message}this family reads", fix, table_key=place)] = None
                 self.wrong.add(key)
             elif key not in config.data and key not in inner:
                 message += f"is not in {config.reference}"
@@ -175,7 +166,7 @@ class _Reading:
         for key in config.data if config.unknown else ():
             own = self.keys.aliases.get(key, key)
             is_read = self.keys.open or key in self._handed_over
-            if own not in self.overrides and is_read and (why := config.why_unknown(key)):
+            if own not in self._overridden and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
 
     # keys that give no value: refused, misspelt, ignored, or known to change no count
@@ -187,8 +178,7 @@ class _Reading:
             if ignored[1:]:
                 named = listed([*map(shown, ignored)], MOST_NAMED)
                 message = f"{len(ignored):,} keys are ignored: they change no count: {named}"
-            fix, elsewhere = _say_how_to_leave(ignored)
-            self.note(ignored[0], message, fix, "ignored-key", severity="warning", elsewhere=elsewhere)
+            self.note(ignored[0], message, _say_how_to_leave(ignored), "ignored-key", severity="warning")
 
     def _is_ignored(self, key: str, value: object) -> bool:
         """Return whether a key of the file is unknown and ignored; note a key that is refused or misspelt."""
@@ -242,23 +232,19 @@ class _Reading:
         for size in keys.sizes:
             if size.key not in self.values and size.default is not None:
                 self._note_missing(size.key, size.default)
-        sizes = {size.key: self._read(size, _read_size) for size in keys.sizes}
-        switches = {
-            **{each.key: self._read(each, _read_switch) for each in keys.switches},
-            **{each.key: self._read(each, _read_choice) for each in keys.choices},
-            **{each.key: self._read(each, _read_list) for each in keys.lists},
-        }
+        own: list[Key] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists, *keys.indices]
+        found = {each.key: self._read(each) for each in own}
         for each in keys.lists:
             if each.as_long_as and self.values.get(each.key) is None:
-                switches[each.key] = (1,) * len(switches[each.as_long_as])
-        by_symbol = {size.symbol: sizes[size.key] for size in keys.sizes}
-        found = {**sizes, **switches, **{index.key: self._read(index, _read_index) for index in keys.indices}}
+                found[each.key] = (1,) * len(found[each.as_long_as])
+        by_symbol = {size.symbol: found[size.key] for size in keys.sizes}
+        switches = {each.key: found[each.key] for each in own if not isinstance(each, Size | Index)}
+        labels = Size("num_labels", LABELS, keys.labels)
         if self.architecture.labels:
-            by_symbol[LABELS] = found["num_labels"] = self._count_labels()
-        elif type(count := self.values.get("num_labels")) is int and count > MOST_LABELS:
-            self._read(Size("num_labels", LABELS, keys.labels), _read_label_count)  # the class names each label
+            by_symbol[LABELS] = found[labels.key] = self._count_labels(labels)
+        elif type(count := self.values.get(labels.key)) is int and count > MOST_LABELS:
+            self._read(labels)  # the class names each label
         self._check_rules(found)
-        self._check_layer_types(found.get("num_hidden_layers"))
         dims = None if self.wrong else Dims(by_symbol, switches)
         self.findings |= dict.fromkeys(find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name))
         assumed = {key: value for key, value in found.items() if value is not None}
@@ -266,10 +252,10 @@ class _Reading:
         for_build = select_for_build(keys, self._written)
         return Values(by_symbol, switches, for_build, tuple(self.findings), assumed, tuple(unknown))
 
-    def _read(self, key: Any, read: Callable[[Any, Any], Any]) -> Any:
+    def _read(self, key: Key) -> Any:
         """Return the value of a key, or its default if the key is missing or its value wrong."""
         try:
-            return read(key, self.values[key.key]) if key.key in self.values else key.default
+            return _READERS[type(key)](key, self.values[key.key]) if key.key in self.values else key.default
         except _Wrong as wrong:
             self.note(key.key, wrong.message, wrong.fix, wrong.kind)
             return key.default
@@ -284,43 +270,27 @@ class _Reading:
             message = f"the key {key} is missing: {exact(default)} is assumed"
             self.note(key, message, f"write {pair}", "defaulted-key", severity="warning")
 
-    def _count_labels(self) -> int:
-        """Return ``num_labels``, else the length of ``id2label``, else a default; an override of one replaces both."""
-        overrides = self.overrides
-        place = overrides if overrides.keys() & {"num_labels", "id2label"} else self.config.data
-        named = self._count_label_names(place["id2label"]) if place.get("id2label") is not None else None
-        if "num_labels" not in place:
-            if named is None:
-                self._note_missing("num_labels", self.keys.labels)
-            return named or self.keys.labels
-        count: int = self._read(Size("num_labels", LABELS, self.keys.labels), _read_label_count)
-        if named not in {None, count} and "num_labels" not in self.wrong:
+    def _count_labels(self, labels: Size) -> Any:
+        """Return ``num_labels``, else the length of ``id2label``, else a default."""
+        names, named = self._written.get("id2label"), None
+        if isinstance(names, dict) and len(names) > MOST_LABELS:
+            message = f"id2label names {len(names):,} labels, more than {MOST_LABELS:,}"
+            self.note("id2label", message, "name fewer", "config-refused")
+        elif isinstance(names, dict) and names and all(map(_INDEX.fullmatch, names)):
+            named = len(names)
+        elif names is not None:
+            message = f"id2label is {shown(names)}, which does not name a label by each index"
+            self.note("id2label", message, 'write {"0": "no", "1": "yes"}')
+        if labels.key not in self.values:
+            if names is None:
+                self._note_missing(labels.key, self.keys.labels)
+            return named or labels.default
+        count = self._read(labels)
+        if named not in {None, count} and labels.key not in self.wrong:
             builds = f"transformers 4 builds {named:,}, and transformers 5 builds {count:,}"
             message = f"num_labels is {count:,}, and id2label names {plural(named or 0, 'label')}: {builds}"
-            self.note("num_labels", message, "make the two keys agree")
+            self.note(labels.key, message, "make the two keys agree")
         return count
-
-    def _count_label_names(self, value: object) -> int | None:
-        if isinstance(value, dict) and value and all(map(_INDEX.fullmatch, value)):
-            if len(value) <= MOST_LABELS:
-                return len(value)
-            message = f"id2label names {len(value):,} labels, more than {MOST_LABELS:,}"
-            self.note("id2label", message, "name fewer", "config-refused")
-        else:
-            message = f"id2label is {shown(value)}, which does not name a label by each index"
-            self.note("id2label", message, 'write {"0": "no", "1": "yes"}')
-        return None
-
-    def _check_layer_types(self, layers: int | None) -> None:
-        """Check the list with the kind of attention of each layer, which changes no count."""
-        key, entries = "layer_types", self.values.get("layer_types")
-        if key not in self.keys.inert or entries is None:
-            return
-        if not isinstance(entries, list | tuple) or not all(isinstance(each, str) for each in entries):
-            self.note(key, f"{key} is {shown(entries)}, not a list of words", "write a word for each layer")
-        elif layers not in {None, len(entries)} and "num_hidden_layers" not in self.wrong:
-            message = f"{key} has {len(entries):,} entries, and num_hidden_layers is {layers:,}"
-            self.note(key, message, "write an entry for each layer")
 
     def _check_rules(self, values: Mapping[str, Any]) -> None:
         for switch in self.keys.switches:
@@ -334,28 +304,22 @@ class _Reading:
 
 
 def _read_size(size: Size, value: Any) -> int | None:
-    return None if size.default is None and value is None else _read_count(size, value, LARGEST_SIZE)
-
-
-def _read_label_count(size: Size, value: Any) -> int:
-    return _read_count(size, value, MOST_LABELS)
-
-
-def _read_count(size: Size, value: Any, most: int) -> int:
-    least, most_said = size.minimum, exact(most)
-    said = {"key": size.key, "value": shown(value), "least": least, "example": size.default or least, "most": most_said}
+    if value is None and size.default is None:
+        return None
+    most = MOST_LABELS if size.symbol == LABELS else LARGEST_SIZE
     kind: Kind = "config-invalid"
     if type(value) is not int:
         why = NOT_WHOLE
-    elif value < least:
-        why, said["value"] = TOO_SMALL, number(value)
+    elif value < size.minimum:
+        why = TOO_SMALL
     elif value > most:
-        why, kind, said["value"] = TOO_LARGE, "config-refused", number(value)
+        why, kind = TOO_LARGE, "config-refused"
     elif size.repeats and value > MOST_LAYERS:
-        why, kind = TOO_DEEP, "config-refused"
-        said |= {"value": exact(value), "most": exact(MOST_LAYERS)}
+        why, kind, most = TOO_DEEP, "config-refused", MOST_LAYERS
     else:
         return value
+    said = {"key": size.key, "least": size.minimum, "most": exact(most), "example": size.default or size.minimum}
+    said["value"] = number(value) if type(value) is int else shown(value)
     message, fix = (each.format_map(said) for each in why)
     raise _Wrong(message, fix, kind)
 
@@ -400,6 +364,15 @@ def _read_list(listing: Listing, value: Any) -> tuple[Any, ...]:
     raise _Wrong(message, f"write {shown(list(listing.default) or list(listing.words))}, for example", kind)
 
 
+_READERS: Mapping[type, Callable[[Any, Any], Any]] = {
+    Size: _read_size,
+    Switch: _read_switch,
+    Choice: _read_choice,
+    Listing: _read_list,
+    Index: _read_index,
+}
+
+
 def find_keys_without_effect(
     ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
 ) -> list[Finding]:
@@ -414,15 +387,12 @@ def find_keys_without_effect(
         verb = "cost" if cost is None or cost >= 0 else "saved"
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
-        fix, elsewhere = _say_how_to_leave([key], known.fix)
-        place: dict[str, Any] = {"file": config.file, "line": config.line(key)}
-        findings.append(Finding("ignored-key", message, fix, "warning", elsewhere=elsewhere, **place))
+        fix = _say_how_to_leave([key], known.fix)
+        findings.append(Finding("ignored-key", message, fix, "warning", file=config.file, line=config.line(key)))
     return findings
 
 
-def _say_how_to_leave(keys: list[str], otherwise: str = "") -> tuple[str, tuple[str]]:
-    """Return two fixes for keys that the library ignores: one for a table, one for a command that reads no table."""
+def _say_how_to_leave(keys: list[str], otherwise: str = "") -> str:
     it = "them" if keys[1:] else "it"
     entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
-    leave, remove = f"leave {it} if your code reads {it}", otherwise or f"remove {it}"
-    return f"if your code reads {it}, write ignored = [{entries}], else {remove}", (f"{leave}, else {remove}",)
+    return f"if your code reads {it}, write ignored = [{entries}], else {otherwise or f'remove {it}'}"

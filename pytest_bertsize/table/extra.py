@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, structs
 
 from pytest_bertsize.table.limits import NO_COMPONENTS
 from pytest_bertsize.table.reading import Key
-from pytest_bertsize.wording import did_you_mean, shown
+from pytest_bertsize.wording import shown
 
 SIZES = {
     "linear": ("in", "out"),
@@ -55,12 +55,21 @@ KEY = r"(?:[0-9]+\.)?[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 COMPONENT = r"[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}"
 
+
+def check_component(name: str) -> None:
+    if name.partition(".")[0] in NO_COMPONENTS:
+        raise ValueError(f"{shown(name)} {NO_COMPONENT}")
+
+
+NO_COMPONENT = 'is not the name of a component: write component = "head.crf", or components = { tower = "vision.*" }'
 Component = Annotated[
     str,
     Meta(
         pattern=rf"^{COMPONENT}\Z",
         extra_json_schema={"not": {"pattern": rf"^(?:{'|'.join(sorted(NO_COMPONENTS))})(?:\.|$)"}},
     ),
+    Key(says=NO_COMPONENT),
+    check_component,
 ]
 
 
@@ -105,14 +114,14 @@ class Extra(Struct, frozen=True):
     elementwise_affine: bool | None = None
     """``true`` if a ``layer_norm`` or ``rms_norm`` has parameters. Default: ``true``. Example: elementwise_affine =
     false."""
-    layers: int | None = None
+    layers: Annotated[int, Meta(ge=1, le=MOST_LAYERS)] | None = None
     """The number of layers of an ``lstm`` or ``gru``. Default: 1. Example: layers = 2."""
     bidirectional: bool | None = None
     """``true`` if an ``lstm`` or ``gru`` is bidirectional. Default: ``false``. Example: bidirectional = true."""
     tied: dict[str, str] = {}
     """Parameters of the module that are tied, each with the name of the tensor to which it is tied. Example: tied = {
     weight = "bert.embeddings.word_embeddings.weight" }."""
-    component: str = ""
+    component: Component = ""
     """The component that the module belongs to. Default: the backbone's component at this path, else "head.NAME", where
     NAME is the first part of the path. Example: component = "head.crf"."""
 
@@ -179,45 +188,27 @@ class Extra(Struct, frozen=True):
         if not FEWEST.get(self.block, most) <= len(self.sizes) <= most:
             wanted = f"[{', '.join(names)}]" if names else f"its shape, at most {LONGEST_SHAPE} numbers"
             yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
-        for size in self.sizes:
-            if not _is_size(size):
+        for size in (*self.sizes, *([] if self.count is None else [self.count])):
+            found = summands(size) if isinstance(size, str) else [(size, None)]
+            if not found or not all(type(number) is int and 0 < number <= LARGEST for number, _ in found):
                 example = shown("2*hidden_size + 16")
                 yield f"{shown(size)} is not a size: write a number, a key of the config, or a sum such as {example}"
-        if self.count is not None and not _is_size(self.count):
-            yield f"count is {shown(self.count)}: write a number or a key of the config, as in count = 6"
 
     def _name_wrong_arguments(self) -> Iterator[str]:
         taken = ARGUMENTS.get(self.block, ())
         yield from (f"{self.block} has no argument {key}: remove it" for key in self.arguments if key not in taken)
-        if self.layers is not None and not 1 <= self.layers <= MOST_LAYERS:
-            yield f"layers is {self.layers}: write 1 to {MOST_LAYERS}"
-        if self.component and not is_component(self.component):
-            yield f'{shown(self.component)} is not the name of a component: write component = "head.crf", for example'
 
     def _name_wrong_ties(self) -> Iterator[str]:
         known = TIED.get(self.block, ())
         for parameter, source in self.tied.items():
-            if parameter not in known:
-                there_are = did_you_mean(parameter, known, f"it can tie {' and '.join(known) or 'nothing'}")
-                yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
+            if parameter not in known or (parameter == "bias" and self.bias is False):
+                there_are = f"it can tie {' and '.join(known) or 'nothing'}"
+                yield f"this {self.block} has no parameter {shown(parameter)} to tie; {there_are}"
             elif self.count is not None or "[" in self.name:
                 yield "it is several modules, which cannot all be tied to one tensor: write one extra for each"
-            elif parameter == "bias" and self.bias is False:
-                yield "it has no bias to tie: remove bias = false, or the tie"
             elif not MODULE_PATH.fullmatch(source):
                 example = f'tied = {{ {parameter} = "bert.embeddings.word_embeddings.weight" }}'
                 yield f"{shown(source)} is not the name of a tensor: write {example}, for example"
-
-
-def is_component(name: str) -> bool:
-    return re.fullmatch(COMPONENT, name) is not None and name.partition(".")[0] not in NO_COMPONENTS
-
-
-def _is_size(size: object) -> bool:
-    if isinstance(size, str):
-        found = summands(size)
-        return bool(found) and all(number for number, _ in found)
-    return type(size) is int and 0 < size <= LARGEST
 
 
 def summands(size: str) -> list[tuple[int, str | None]]:

@@ -15,9 +15,9 @@ from msgspec import Meta, Struct, structs
 
 from pytest_bertsize.quantity import parse_bytes
 from pytest_bertsize.release import parse_release
-from pytest_bertsize.table.extra import Component, Extra, is_component
+from pytest_bertsize.table.extra import Component, Extra
 from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
-from pytest_bertsize.table.reading import Key, Mistake, read_keys, read_table, read_value
+from pytest_bertsize.table.reading import Key, Mistake, read_keys, read_value
 from pytest_bertsize.wording import shown
 
 TABLE = ("tool", "bertsize")
@@ -44,6 +44,7 @@ DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
 _FILE = r"""([^\s:'"]+\.{0}|'[^':]+\.{0}'|"[^":]+\.{0}")"""
 COMMAND = rf"""(python3? (-m {DOTTED}|{_FILE.format("py")})|bash {_FILE.format("sh")})( .*)?"""
 FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r"^[^:\s]*\.py:"}}
+NO_EFFECT = "with closed_form = false this key has no effect: remove one of the two"
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
@@ -79,72 +80,32 @@ def check_factory(written: str) -> None:
     except ValueError as error:
         raise ValueError(f"{shown(written)} is not a command: {error}") from None
     if written.partition(":")[0].endswith(".py") or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
-        module = re.fullmatch(r"(?:src/)?([\w/]+)\.py:(\w+)", written, re.ASCII)
-        example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
-        instead = (
-            f'write factory = "{example}", in ASCII and importable from here, or a command such as "python train.py"'
-        )
+        there = "in ASCII and importable from here"
+        instead = f'write factory = "module:function", {there}, or a command such as "python train.py"'
         raise ValueError(f"{shown(written)} does not name a function: {instead}")
 
 
-def read_components(written: object) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for name, value in read_value(dict[str, Any], written).items():
-        if not is_component(name):
-            example = 'components = { tower = "vision.*" }'
-            raise ValueError(f"{shown(name)} is not the name of a component: write {example}, for example")
-        patterns = value if isinstance(value, list) else [value]
-        if not patterns or not all(isinstance(each, str) and each for each in patterns):
-            what = f"{name} is {shown(value)}, not a path, a pattern or a list of them"
-            raise ValueError(f'{what}: write {name} = "vision.*", for example')
-        found[name] = tuple(patterns)
-    return found
+def check_argument(name: str) -> None:
+    if not name.isidentifier():
+        raise ValueError(f"{shown(name)} is not the name of an argument: write labels = 9, for example")
 
 
-def read_backbone(value: object) -> object:
-    """Read the attribute of one backbone, or the attributes of several, each perhaps with its config."""
-    if value in ([], {}):
-        example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
-        raise ValueError(f"{shown(value)} is not a backbone: write {example}")
-    if isinstance(value, list):
-        if twice := next((each for at, each in enumerate(value) if each in value[:at]), None):
-            raise ValueError(f"{shown(twice)} is named twice: write each backbone once")
-        return {read_value(ModulePath, name): "" for name in value}
-    if not isinstance(value, dict):
-        return read_value(ModulePath, value)
-    for name, config in value.items():
-        read_value(ModulePath, name)
-        if not isinstance(config, str) or not config:
-            raise ValueError(f'{shown(config)} is not a config of {name}: write {name} = "configs/q.json"')
-    return value
-
-
-def read_kwargs(value: object) -> dict[str, Any]:
-    found = read_values_of_json(value)
-    for name in found:
-        if not name.isidentifier():
-            raise ValueError(f"{shown(name)} is not the name of an argument: write labels = 9, for example")
-    return found
-
-
-def read_values_of_json(value: object) -> dict[str, Any]:
-    """Read a table whose values are sent to another process, as JSON."""
-    found: dict[str, Any] = read_value(dict[str, Any], value)
-    for name, each in found.items():
+def check_plain(table: dict[str, Any]) -> None:
+    """Check that the values of a table can be sent to another process, as JSON."""
+    for name, each in table.items():
         try:
             json.dumps(each, allow_nan=False)
         except (TypeError, ValueError):
             raise Mistake(f"{shown(each)} cannot be written as JSON: write a number or a string", name) from None
-    return found
 
 
 def read_lock(value: object) -> Lock:
-    if value is True or value == "strict":
-        example = '{ file = "bertsize.lock", strict = true }'
-        raise ValueError(f"{shown(value)} does not name a file: write lock = {example}")
-    return read_table(Lock, value) if not isinstance(value, str) else Lock(read_value(LockName, value))
+    found = read_value(LockName | Lock, value)
+    return found if isinstance(found, Lock) else Lock(found)
 
 
+Values = Annotated[dict[str, Any], check_plain]
+Kwargs = Annotated[dict[Annotated[str, check_argument], Any], check_plain]
 Text = Annotated[str, Meta(min_length=1)]
 TextOrTable = Text | Annotated[dict[str, Any], Meta(min_length=1)]
 ClassName = Annotated[
@@ -166,7 +127,7 @@ OneOrSeveral = (
     | Annotated[tuple[ModulePath, ...], Meta(min_length=1)]
     | Annotated[dict[ModulePath, Text], Meta(min_length=1)]
 )
-OfComponent = Text | Annotated[tuple[Text, ...], Meta(min_length=1)]
+Components = dict[Component, Text | Annotated[tuple[Text, ...], Meta(min_length=1)]]
 
 
 # tables
@@ -206,7 +167,7 @@ class Model(Struct, frozen=True, kw_only=True):
     ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256" or
     "bash run.sh", if the script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a
     dict; a subclass of PreTrainedModel gets a config object. Example: factory = "classifier:build"."""
-    kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
+    kwargs: Kwargs = {}
     """Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these arguments.
     Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
@@ -226,11 +187,11 @@ class Model(Struct, frozen=True, kw_only=True):
     """The class of the model or, if a factory makes the model, of its backbone; for several backbones, a table with the
     class of each. Default: the only class in the config's "architectures". Example: architecture =
     "BertForMaskedLM"."""
-    overrides: Annotated[dict[str, Any], Key(read_values_of_json)] = {}
+    overrides: Values = {}
     """Keys that replace those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, each true or false. Example: options = { add_pooling_layer = false }."""
-    backbone: Annotated[str, Key(read_backbone, OneOrSeveral)] = ""
+    backbone: Annotated[str, Key(written=OneOrSeveral)] = ""
     """The attribute of the built model that holds the library's model. For several backbones: a list of attributes, or
     a table with the config of each. Example: backbone = { question_model = "configs/q.json", ctx_model =
     "configs/c.json" }."""
@@ -265,7 +226,7 @@ class Model(Struct, frozen=True, kw_only=True):
     closed_form: bool = True
     """``false`` for a class without a closed form: a run then compares the model only with its budget and its lock, and
     every report says so. Example: closed_form = false."""
-    components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
+    components: Annotated[dict[str, tuple[str, ...]], Key(written=Components)] = {}
     """Components of a class without a closed form. The value of each is a module's path, a pattern of tensor names, or
     a list of these. Example: components = { tower = "vision.*" }."""
     reason: Text = ""
@@ -365,10 +326,14 @@ SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes
 def read_model(written: object) -> Model:
     """Read one model's table; raise :class:`Mistake` for the first mistake in it."""
     values = read_keys(Model, written)
+    if isinstance(backbones := values.get("backbone"), tuple):
+        values["backbone"] = dict.fromkeys(backbones, "")
     _check_together(values)
     for key in SEVERAL.keys() & values.keys():
         if isinstance(values[key], dict):
             values[SEVERAL[key]] = values.pop(key)
+    for name, patterns in values.get("components", {}).items():
+        values["components"][name] = (patterns,) if isinstance(patterns, str) else patterns
     if kwargs := values.get("kwargs"):
         values["extra"] = tuple(each.with_numbers(kwargs) for each in values.get("extra", ()))
     return Model(**values)
@@ -383,22 +348,14 @@ def _check_together(values: Mapping[str, Any]) -> None:
     needs: tuple[tuple[object, tuple[str, ...], str], ...] = (
         (not split_command(factory or ""), ("kwargs",), "a command has no kwargs: write its options into the command"),
         (factory, OF_A_FACTORY, 'this key describes a class of your project: write factory = "module:function" too'),
-        (closed_form, OF_A_CLOSED_FORM, "with closed_form = false this key has no effect: remove one of the two"),
+        (closed_form, OF_A_CLOSED_FORM, NO_EFFECT),
+        (closed_form or not factory, ("options",), NO_EFFECT),
         (not closed_form, ("components",), "the closed form already defines the components: remove this key"),
-        (
-            closed_form or not factory,
-            ("options",),
-            "a factory does not receive options, and with closed_form = false nothing else reads them: remove this key",
-        ),
-        (
-            config or several,
-            OF_A_CONFIG,
-            "this key needs a config, and the model has none: write config, or remove this key",
-        ),
+        (config or several, OF_A_CONFIG, "this key has no effect without a config: write config, or remove this key"),
         (
             config or closed_form,
             ("family", "architecture"),
-            "this key needs a closed form or a config, and the model has neither: remove this key",
+            "this key has no effect without a closed form or a config: remove this key",
         ),
         (not several, ("config",), "each backbone has a config of its own: remove config"),
     )

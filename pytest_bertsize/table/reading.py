@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
-from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
 from pytest_bertsize.wording import did_you_mean, shown
 
 Table = TypeVar("Table", bound=Struct)
@@ -46,10 +45,8 @@ def placed(*path: str) -> Iterator[None]:
     """Put a key before the path of a mistake that is raised inside the block."""
     try:
         yield
-    except Mistake as mistake:
-        raise Mistake(str(mistake), *path, *mistake.path) from None
     except ValueError as error:
-        raise Mistake(str(error), *path) from None
+        raise Mistake(str(error), *path, *getattr(error, "path", ())) from None
 
 
 @lru_cache
@@ -93,8 +90,6 @@ def name_no_table(value: object) -> str:
 def refuse_unknown(key: str, known: Collection[str]) -> None:
     if key not in known:
         there_are = f"the keys are {', '.join(known)}"
-        if "budget" in known and key in {TOTAL, TRAINABLE, *CANONICAL, "bytes", "flops"}:
-            there_are = f"did you mean 'budget.{key}'?"
         raise ValueError(f"unknown key; {did_you_mean(key, known, there_are)}")
 
 
@@ -109,18 +104,20 @@ def read_value(kind: Any, value: Any) -> Any:
         return read_value(described.written, value)
     origin, inner = get_origin(plain), get_args(plain)
     if origin in {Union, UnionType}:
-        text, *tables = (each for each in inner if each is not NoneType)
-        if tables and not isinstance(value, str | dict):
-            raise Mistake(f"{shown(value)} is neither a string nor a table")
-        return read_value(tables[0] if tables and isinstance(value, dict) else text, value)
-    if origin in {dict, tuple}:
-        return _read_container(plain, beside, value)
-    if _is_struct(plain):
-        return read_table(plain, value)
-    try:
-        found = msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        raise ValueError(_name_expected(plain, beside, value)) from None
+        kinds = {_find_base(each): each for each in inner if each is not NoneType}
+        base = tuple if isinstance(value, list) else type(value)
+        if base not in kinds and len(kinds) > 1:
+            raise Mistake(f"{shown(value)} is neither {' nor '.join(_EXPECTED[each] for each in kinds)}")
+        found = read_value(kinds.get(base, inner[0]), value)
+    elif origin in {dict, tuple}:
+        found = _read_container(plain, beside, value)
+    elif _is_struct(plain):
+        found = read_table(plain, value)
+    else:
+        try:
+            found = msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            raise ValueError(_name_expected(plain, beside, value)) from None
     for check in (each for each in beside if callable(each)):
         check(found)
     return found
@@ -139,6 +136,12 @@ def _read_container(plain: Any, beside: Collection[Any], value: Any) -> Any:
     if isinstance(value, dict):
         return {read_value(inner[0], key): _read_placed(inner[1], each, key) for key, each in value.items()}
     return tuple(_read_placed(inner[0], each, str(index)) for index, each in enumerate(value))
+
+
+def _find_base(kind: Any) -> Any:
+    """Return the class of a written value: ``dict`` for ``Annotated[dict[str, int], …]`` and for a struct."""
+    plain = get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
+    return dict if _is_struct(plain) else get_origin(plain) or plain
 
 
 def _is_struct(kind: Any) -> bool:
@@ -165,5 +168,4 @@ def _name_expected(plain: Any, beside: Iterable[Any], value: object) -> str:
     expected = _EXPECTED[get_origin(plain) or plain]
     if expected == "a table":
         return name_no_table(value)
-    is_list_of_tables = expected == "a list" and _is_struct(get_args(plain)[0])
-    return f"{shown(value)} is not {expected}{' of tables' if is_list_of_tables else ''}"
+    return f"{shown(value)} is not {expected}"

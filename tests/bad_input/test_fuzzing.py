@@ -25,7 +25,7 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.quantity import LARGEST, parse_count
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.model import read_values_of_json
+from pytest_bertsize.table.model import check_plain
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import LONGEST
@@ -167,7 +167,7 @@ def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings
 ) -> None:
     data, overrides = model
     try:
-        read_values_of_json(overrides)
+        check_plain(overrides)
     except ValueError:
         return
     written(json.dumps(data).encode(), "model.json")

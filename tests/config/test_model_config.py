@@ -259,15 +259,15 @@ def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
 
 ABSENT = '"keys" has "{}", which train.json#train has not, or another of "keys" has already'.format
 WRITE, KEEP = "write the name that the file has", "keep one of them"
-ALSO = "num_blks stands for dim, and train.json#train has both, on line 4"
+ALSO = '{} stands for {}, which train.json#train or another of "keys" has too'.format
 
 
 @pytest.mark.parametrize(
     ("keys", "refusals"),
     [
         ({"zzz": "z", "dim.x": "y"}, [(ABSENT("zzz"), WRITE, "zzz"), (ABSENT("dim.x"), WRITE, "dim.x")]),
-        ({"num_blks": "dim"}, [(ALSO, KEEP, "num_blks")]),
-        ({"num_blks": "L", "dim": "L"}, [('"keys" has "L" twice', KEEP, "dim")]),
+        ({"num_blks": "dim"}, [(ALSO("num_blks", "dim"), KEEP, "num_blks")]),
+        ({"num_blks": "L", "dim": "L"}, [(ALSO(key, "L"), KEEP, key) for key in ("num_blks", "dim")]),
         ({"encoder": "a", "encoder.heads": "b"}, [(ABSENT("encoder.heads"), WRITE, "encoder.heads")]),
     ],
     ids=["not in the file", "both names", "two names for one", "a part"],

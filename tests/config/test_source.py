@@ -317,7 +317,7 @@ def test_a_place_in_code_is_refused(tmp_path: Path) -> None:
         suffix = PurePosixPath(re.split("[#:]", config)[0]).suffix
         assert sentence_of(declared(tmp_path, config)) == (
             f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows its config; write '
-            'config = "module:NAME" to run it, or the name of the config on the hub, or a factory'
+            '"module:NAME" to run it, or the name of the config on the hub'
         )
 
 

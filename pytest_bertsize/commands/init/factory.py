@@ -30,8 +30,9 @@ from pytest_bertsize.review.build_findings import REGISTER, describe_hidden
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
-from pytest_bertsize.table.model import TABLE, Model, check_factory, check_model_name, read_kwargs, split_command
+from pytest_bertsize.table.model import TABLE, Kwargs, Model, check_factory, check_model_name, split_command
 from pytest_bertsize.table.model import Lock as NamedLock
+from pytest_bertsize.table.reading import read_value
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import inline, quoted
 from pytest_bertsize.wording import listed, plural, printable, shown
@@ -126,7 +127,7 @@ def _check_wish(wish: Wish) -> None:
     except ValueError as error:
         raise SettingsError(str(error).replace("write factory = ", "name ")) from None
     try:
-        inline(read_kwargs(wish.kwargs))
+        inline(read_value(Kwargs, wish.kwargs))
     except ValueError as error:
         problem = f"{shown(wish.kwargs)} has a null, which TOML lacks" if "null" in shown(wish.kwargs) else str(error)
         fix = "leave it out, or name a function of the project that passes it"
