@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -32,11 +32,10 @@ class Place(Struct, frozen=True, dict=True):
 
     root: Path
     reference: str  # the path in the table, relative to the root
-    what: str  # a word for the file, such as "checkpoint"; the word is the table's key if the path may be a folder
+    what: str  # a word for the file, such as ``"checkpoint"``; the word is the table's key if the path may be a folder
     kind: Kind
-    kind_outside: Kind | None = None  # the kind of finding for a file outside the project, if it is not kind
+    kind_outside: Kind | None = None  # the kind of finding for a file outside the project, if it is not ``kind``
     table_key: str = ""  # the key of a model's table that names the file; the message about a missing file names it
-    what_to_name: str = ""  # the word for the file in a fix, if another word than what is clearer
 
     @property
     def file(self) -> str:
@@ -58,42 +57,25 @@ class Place(Struct, frozen=True, dict=True):
             self.fail(f"the {self.what} lies outside the project", "copy it into the project", kind)
         return real
 
-    def is_folder(self) -> bool:
-        return os.path.isdir(self.path)  # noqa: PTH112  (Path.is_dir raises for a name that is too long)
-
     def has(self, name: str) -> bool:
         """Return whether this folder has an entry of that name, which may be a broken link."""
         return os.path.lexists(self.path / name)
 
-    def one_of(
-        self,
-        names: tuple[str, str],
-        otherwise: str = "name the file itself",
-        there: Callable[[Path], bool] = os.path.lexists,
-    ) -> Place:
-        """Return the file of this folder that has one of two names; this place itself if it is not a folder.
-
-        :param otherwise: the fix for a folder that has neither file.
-        :param there: returns whether the folder has an entry.
-        :raises Unusable: for a folder that has neither file, or both.
-        """
+    def one_of(self, names: tuple[str, str], otherwise: str = "name the file itself") -> Place:
+        """Return the only file of this folder that has one of two names; this place itself if it is not a folder."""
         folder = self.path
         try:
             if not folder.is_dir():
                 return self
-            found = [self.entry(name) for name in names if there(folder / name)]
+            there = [str(Path(self.reference) / name) for name in names if (folder / name).is_file()]
         except OSError as error:  # a name that is too long, a folder that may not be looked into
             self._fail_to_follow(error)
-        if not found:
+        if not there:
             self.fail(f"the folder holds neither {' nor '.join(names)}", otherwise)
-        if found[1:]:
-            message, fix = f"the folder holds both {' and '.join(names)}", f'name one: {self.what} = "{found[0].file}"'
-            self.fail(message, fix, elsewhere=f"name one of them, as in {names[0]}")
-        return found[0]
-
-    def entry(self, name: str) -> Place:
-        """Return the place of a file in this folder."""
-        return replace(self, reference=str(Path(self.reference) / name))
+        found = replace(self, reference=there[0])
+        if there[1:]:
+            self.fail(f"the folder holds both {' and '.join(names)}", f"name one of them: {found.file}")
+        return found
 
     def neighbour(self, name: str) -> Place:
         """Return the place of another file in the same folder."""
@@ -119,7 +101,7 @@ class Place(Struct, frozen=True, dict=True):
         try:
             return open_regular(path)
         except FileNotFoundError:
-            fix, message = f"write the path of the {self.what_to_name or self.what}", "there is no such file"
+            fix, message = f"write the path of the {self.what}", "there is no such file"
             found = Finding(self.kind, message, f"{fix}, relative to pyproject.toml", file=self.file)
             if self.table_key:
                 found = found._replace(message=f"{self.file}: {message}", file=None, table_key=(self.table_key,))
@@ -164,10 +146,8 @@ class Place(Struct, frozen=True, dict=True):
     def _fail_to_follow(self, error: Exception) -> NoReturn:
         self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
 
-    def fail(self, message: str, fix: str, kind: Kind | None = None, *, elsewhere: str = "") -> NoReturn:
-        """:raises Unusable: always."""
-        outside = (elsewhere,) if elsewhere else ()
-        raise Unusable(Finding(kind or self.kind, message, fix, file=self.file, elsewhere=outside))
+    def fail(self, message: str, fix: str, kind: Kind | None = None) -> NoReturn:
+        raise Unusable(Finding(kind or self.kind, message, fix, file=self.file))
 
 
 class RepeatedKey(ValueError):

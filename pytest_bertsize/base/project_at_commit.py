@@ -264,7 +264,7 @@ class AtCommit:
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
     """Read the table of a commit, whose name in messages is ``revision``; raise Unreadable if it cannot be read.
 
-    :param is_base: if true, read budgets, and match a pattern with today's files if it matches none of the commit.
+    :param is_base: if true, match a pattern with today's files if it matches none of the commit.
     """
     at = f" at {revision}" if revision else ""
     file = f"{today.file}{at}"
@@ -281,7 +281,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
 
     try:
         text = settings.decoded(content or b"", file)
-        return settings.parse_apart(text, today.path, match_files, limits=is_base)
+        return settings.parse_apart(text, today.path, match_files)
     except NothingDeclared:
         return Apart({}, {}, {}, {})
     except SettingsError as error:

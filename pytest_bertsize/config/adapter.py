@@ -26,10 +26,28 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 ALL_LINEAR = "all-linear"
-LARGEST_NUMBER = 10_000_000
-"""The largest whole number in an adapter of a method other than LoRA."""
+LARGEST_NUMBER = 10_000_000  # the largest whole number in an adapter of a method other than LoRA
 
-_Pattern: TypeAlias = Annotated[str, Meta(max_length=1_000), Key(says="is a pattern of more than 1,000 characters")]
+
+def at_the_end(pattern: str) -> str:
+    """Return the regular expression for a module's whole name that PEFT makes of a key of ``rank_pattern``."""
+    return rf"(.*\.)?({pattern})$"
+
+
+def check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{shown(pattern)} is not a regular expression: {printable(str(error))}") from None
+
+
+def check_end(pattern: str) -> None:
+    check_pattern(at_the_end(pattern))
+
+
+_Long: TypeAlias = Annotated[str, Meta(max_length=1_000), Key(says="is a pattern of more than 1,000 characters")]
+_Pattern: TypeAlias = Annotated[_Long, check_pattern]
+_End: TypeAlias = Annotated[_Long, check_end]
 _Name: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\Z"), Key(says="is not the name of a module")]
 _List: TypeAlias = Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z"), Key(says="is not the name of a list of layers")]
 _Rank: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -47,19 +65,16 @@ class Adapter(Struct, frozen=True):
     bias: Literal["none", "all", "lora_only"] = "none"
     use_dora: bool = False
     lora_bias: bool = False
-    rank_pattern: dict[_Pattern, _Rank] = {}
+    rank_pattern: dict[_End, _Rank] = {}
     """Regular expressions over the end of a module's name, and the ranks of matching modules; the first match wins."""
     task_type: _Task | None = None
     layers_to_transform: tuple[Annotated[int, Meta(ge=0, le=1_000_000)], ...] = ()
     """Indices of layers; empty: all of them."""
     layers_pattern: tuple[_List, ...] = ()
     """Names of the lists of layers to which ``layers_to_transform`` refers; empty: any list."""
-    start: str = ""
-    """The value of ``init_lora_weights`` if it affects ranks, else ``""``."""
-    targets_of: str = ""
-    """The family whose default targets PEFT takes, if the adapter has no ``target_modules``."""
-    method: str = "LORA"
-    """PEFT's name of the method. All keys of a method other than LORA are in :attr:`passed_on`."""
+    start: str = ""  # the value of ``init_lora_weights`` if it affects ranks, else ``""``
+    targets_of: str = ""  # the family whose default targets PEFT takes, if the adapter has no ``target_modules``
+    method: str = "LORA"  # PEFT's name of the method. All keys of a method other than LORA are in ``passed_on``.
     passed_on: Mapping[str, object] = {}
     """Keys that PEFT gets and no closed form describes: the model is then compared with its budget alone."""
 
@@ -97,8 +112,7 @@ WITHOUT_CLOSED_FORM = (
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
     "use_bdlora",
 )
-REFUSED = "megatron_config"
-"""A key that makes PEFT run code that the file names."""
+REFUSED = "megatron_config"  # a key that makes PEFT run code that the file names
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED))
 
 CUTTING = ("pissa", "olora", "loftq")
@@ -176,9 +190,7 @@ class _Reading:
             values["target_modules"] = ALL_LINEAR
         start = str(self.data.get("init_lora_weights", ""))
         values["start"] = start.lower() if start.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
-        adapter = Adapter(**values, passed_on=self._pass_on(start))
-        self._check_patterns(adapter)
-        return adapter
+        return Adapter(**values, passed_on=self._pass_on(start))
 
     def _read_field(self, key: str) -> Any:
         default, value = getattr(_DEFAULT, key), self.data.get(key)
@@ -202,17 +214,6 @@ class _Reading:
             self.note(key, message, f"{BUDGET_ALONE}, or leave the key out", "unknown-closed-form")
         return found
 
-    def _check_patterns(self, adapter: Adapter) -> None:
-        whole = {"target_modules": adapter.target_modules, "exclude_modules": adapter.exclude_modules}
-        asked = [(key, each, each) for key, each in whole.items() if isinstance(each, str)]
-        asked += [("rank_pattern", each, at_the_end(each)) for each in adapter.rank_pattern]
-        for key, written, matched in asked:
-            try:
-                re.compile(matched)
-            except (re.error, RecursionError, OverflowError) as error:
-                message = f"{key}: {shown(written)} is not a regular expression: {printable(str(error))}"
-                self.note(key, message, "write the ends of the names of modules")
-
     def read_other(self) -> Adapter:
         """Read an adapter of a method other than LoRA: PEFT builds it, and only the model's budget is checked."""
         kind = self.data["peft_type"]
@@ -228,11 +229,6 @@ class _Reading:
                 self.note(key, message, "write the number that the adapter has", "config-refused")
         given = {key: each for key, each in self.data.items() if key not in NEVER_PASSED_ON and each is not None}
         return Adapter(1, method=str(kind), passed_on=given)
-
-
-def at_the_end(pattern: str) -> str:
-    """Return the regular expression for a module's whole name that PEFT makes of a key of ``rank_pattern``."""
-    return rf"(.*\.)?({pattern})$"
 
 
 def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:

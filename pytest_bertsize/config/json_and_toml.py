@@ -16,7 +16,6 @@ from pytest_bertsize.config.model_config import (
     ModelConfig,
     config_at,
     decode_text,
-    describe_kind,
     fail,
     keys_of,
 )
@@ -36,7 +35,7 @@ def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
 
         return find_line(root, path) if (root := compose()) else None
 
-    return config_at(_load_json(text, file), file, keys_of(inner), line_of, content)
+    return config_at(load_json(content, file), file, keys_of(inner), line_of, content)
 
 
 def _compose(text: str) -> Any:
@@ -49,15 +48,9 @@ def _compose(text: str) -> Any:
         return None
 
 
-def parse_json_list(content: bytes, file: str) -> list[object]:
-    """Return the bytes of a JSON file as a list; raise :class:`Unusable` if they are not one."""
-    value = _load_json(decode_text(content, file), file)
-    if not isinstance(value, list):
-        fail(file, f"the file holds {describe_kind(value)}, not a list", "write a list of modules")
-    return value
-
-
-def _load_json(text: str, file: str) -> object:
+def load_json(content: bytes, file: str) -> object:
+    """Parse the bytes of a JSON file; raise :class:`Unusable` for the first mistake."""
+    text = decode_text(content, file)
     if not text.strip():
         fail(file, "the file is empty", "write the model's config")
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -92,9 +92,7 @@ SYNONYMS = {
 }
 """The names that libraries give to each size, by the size's symbol; a family reads one name and ignores the others."""
 
-_WORD = re.compile(r"\w{1,100}")
-LABELS = "C"
-"""The symbol of ``num_labels``."""
+LABELS = "C"  # the symbol of ``num_labels``
 
 
 class Size(NamedTuple):
@@ -102,10 +100,8 @@ class Size(NamedTuple):
 
     key: str
     symbol: str
-    default: int | None
-    """The value of a missing key; ``None`` if the library then takes another size in its place."""
-    repeats: bool = False
-    """True if the size is a number of layers, each of which takes time to build."""
+    default: int | None  # the value of a missing key; ``None`` if the library then takes another size in its place
+    repeats: bool = False  # true if the size is a number of layers, each of which takes time to build
     minimum: int = 1
     aliases: tuple[str, ...] = ()
     """Other names of the key, which the family's config class itself replaces (its ``attribute_map``)."""
@@ -120,8 +116,7 @@ class Switch(NamedTuple):
     default: bool
     needs: str = ""
     """The key of another switch, which must be true if this one is true, else the config class refuses the config."""
-    null: bool = False
-    """True if the library accepts ``null``, which then means the default."""
+    null: bool = False  # true if the library accepts ``null``, which then means the default
 
 
 class Choice(NamedTuple):
@@ -130,8 +125,7 @@ class Choice(NamedTuple):
     key: str
     default: str | None
     words: Collection[str]
-    null: bool = False
-    """True if ``null`` is allowed, although it is not the default."""
+    null: bool = False  # true if ``null`` is allowed, although it is not the default
     taken_for: Mapping[str, str] = MappingProxyType({})
     """Replacements that the config class makes, by the word in the file."""
 
@@ -142,23 +136,11 @@ class Listing(NamedTuple):
     key: str
     default: tuple[int, ...] | tuple[str, ...]
     of: type[int | str]
-    words: Collection[str] = ()
-    """The allowed words; empty: any word of letters, digits and underscores."""
-    separator: str = ""
-    """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
+    words: Collection[str] = ()  # the allowed words; empty: any word of letters, digits and underscores
+    separator: str = ""  # the separator of words in a file that writes them as one string: ``"c2p|p2c"``
     as_long_as: str = ""
     """The key of another list; if the list of ``key`` is missing or ``null``, it is as long, and each entry is 1."""
     may_be_empty: bool = True
-
-    def takes(self, entries: Sequence[object]) -> bool:
-        """Return whether ``entries`` are valid as the value of this key."""
-
-        def is_entry(entry: object) -> bool:
-            if self.of is int:
-                return type(entry) is int and entry > 0
-            return isinstance(entry, str) and (entry in self.words or not (self.words or not _WORD.fullmatch(entry)))
-
-        return bool(entries or self.may_be_empty) and all(map(is_entry, entries))
 
 
 class Index(NamedTuple):
@@ -174,12 +156,10 @@ Key: TypeAlias = Size | Switch | Choice | Listing | Index
 class Rule(NamedTuple):
     """A condition on the values of several keys; if it fails, the class refuses them or builds another model."""
 
-    keys: tuple[str, ...]
-    """Keys of the condition; a message names the line of the first."""
+    keys: tuple[str, ...]  # keys of the condition; a message names the line of the first
     holds: Callable[[Mapping[str, Any]], bool]
     """A function that gets the values by key and returns whether the condition is met."""
-    message: str
-    """The message if the condition is not met: a format string for the values by key."""
+    message: str  # the message if the condition is not met: a format string for the values by key
     fix: str
 
     def below(self, place: str) -> Rule:
@@ -194,14 +174,12 @@ class Rule(NamedTuple):
 class Ignored(NamedTuple):
     """A key that looks as if it changed a count, and does not."""
 
-    harmless: tuple[object, ...] = ()
-    """Values that need no warning."""
+    harmless: tuple[object, ...] = ()  # values that need no warning
     because: str = "transformers ≥ 5 builds the same model without it"
     cost: Callable[[Any, Dims], int | None] | None = None
     """A function that returns the parameters that the value would have added (negative: removed), or ``None``."""
     fix: str = "remove it"
-    only: tuple[str, ...] = ()
-    """Ends of the names of the classes to which ``cost`` applies; empty: all classes."""
+    only: tuple[str, ...] = ()  # ends of the names of the classes to which ``cost`` applies; empty: all classes
 
 
 def multiple(key: str, of: str) -> Rule:
@@ -236,12 +214,10 @@ EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
 class Until(NamedTuple):
     """A change of a family's keys that came with a release of transformers."""
 
-    release: tuple[int, ...]
-    """The first release with the change."""
+    release: tuple[int, ...]  # the first release with the change
     change: Callable[[ConfigKeys], ConfigKeys]
     """A function that undoes the change: it gets the later keys and returns those of earlier releases."""
-    source: str
-    """The address of the change in the library, or of the file that has it."""
+    source: str  # the address of the change in the library, or of the file that has it
 
 
 _KINDS = ("sizes", "switches", "choices", "lists", "indices")
@@ -256,23 +232,16 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     choices: tuple[Choice, ...] = ()
     lists: tuple[Listing, ...] = ()
     indices: tuple[Index, ...] = ()
-    divisible: tuple[tuple[str, str], ...] = ()
-    """Pairs of size keys: the first must be a multiple of the second."""
-    equal: tuple[tuple[str, str], ...] = ()
-    """Pairs of size keys that the class refuses unless they are equal."""
+    divisible: tuple[tuple[str, str], ...] = ()  # pairs of size keys: the first must be a multiple of the second
+    equal: tuple[tuple[str, str], ...] = ()  # pairs of size keys that the class refuses unless they are equal
     rules: tuple[Rule, ...] = ()
-    ignored: Mapping[str, Ignored] = {}
-    """Keys that look as if they changed a count, and do not."""
-    labels: int = 2
-    """The default of ``num_labels``."""
+    ignored: Mapping[str, Ignored] = {}  # keys that look as if they changed a count, and do not
+    labels: int = 2  # the default of ``num_labels``
     inert: frozenset[str] = frozenset()
     """Keys that change no count, from the family's published configs; the class may refuse their values."""
-    open: bool = False
-    """True if the project's own code may read unknown keys, so that they need no warning."""
-    until: tuple[Until, ...] = ()
-    """Changes of the keys since older releases, which :meth:`at` undoes."""
-    refused: Mapping[str, Refused] = {}
-    """Keys with values that no closed form describes."""
+    open: bool = False  # true if the project's own code may read unknown keys, so that they need no warning
+    until: tuple[Until, ...] = ()  # changes of the keys since older releases, which ``at`` undoes
+    refused: Mapping[str, Refused] = {}  # keys with values that no closed form describes
     padding: Index | None = None
     """The key with the row for padding, after which a text's positions begin; ``None``: they begin at the first row."""
 
@@ -350,22 +319,16 @@ class Asks(Protocol):
 class Values(NamedTuple):
     """The values that a config has for a family's keys, the table's overrides included."""
 
-    sizes: dict[str, int | None]
-    """Sizes by symbol."""
-    switches: dict[str, Any]
-    """Booleans, words and tuples by key."""
+    sizes: dict[str, int | None]  # sizes by symbol
+    switches: dict[str, Any]  # booleans, words and tuples by key
     for_build: dict[str, object]
     """Keyword arguments for the family's config class: the values in the file, under the names in the file."""
-    findings: tuple[Finding, ...]
-    """Warnings alone: with an error no values are returned."""
+    findings: tuple[Finding, ...]  # warnings alone: with an error no values are returned
     assumed: Mapping[str, object] = MappingProxyType({})
     """Values by key that the closed form assumes, also defaults; a key in an object is written ``encoder.hidden_size``.
     A missing size is left out if the library takes another size in its place."""
     unknown: tuple[str, ...] = ()
     """Keys of the file that the family does not know, and that the config class does not get."""
-
-
-# keys of all families
 
 
 def explain_refusal(key: str, value: object) -> str:

@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 
 KeyPath: TypeAlias = tuple[str, ...]
 
-LARGEST = 1024 * 1024
-"""The most bytes of a config; the largest published one has a few hundred KB of label names."""
-DEEPEST = 64
-"""The most levels of nested objects and lists; transformers' own reader gives up at some hundreds."""
-MOST_CONTAINERS = 20_000
-"""The most objects and lists in a config; a usual one has a dozen."""
-MOST_KEYS = 2_000
-"""The most keys in one object; published configs have up to about a hundred."""
+LARGEST = 1024 * 1024  # the most bytes of a config; the largest published one has a few hundred KB of label names
+DEEPEST = 64  # the most levels of nested objects and lists; transformers' own reader gives up at some hundreds
+MOST_CONTAINERS = 20_000  # the most objects and lists in a config; a usual one has a dozen
+MOST_KEYS = 2_000  # the most keys in one object; published configs have up to about a hundred
 LONGEST_INTEGER = 14_280
 """The most bits of a whole number, so that it has no more than the 4,300 digits that Python writes."""
 IN_TOML = "{} = {}"
@@ -42,37 +38,28 @@ OF_ALL = ("dtype", "torch_dtype", "quantization_config")
 class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     """One object of a config file, with the values as in the file. Instances are compared by identity."""
 
-    file: str
-    """The path relative to the project's root, as messages show it."""
-    key_path: KeyPath
-    """The keys that lead to the object; empty for the file's top level."""
+    file: str  # the path relative to the project's root, as messages show it
+    key_path: KeyPath  # the keys that lead to the object; empty for the file's top level
     data: dict[str, object]
-    sha256: str
-    """The hash of the file's bytes; without a file, of canonical JSON."""
+    sha256: str  # the hash of the file's bytes; without a file, of canonical JSON
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """A function that returns the line of a key by its full path in the file."""
     by_own_names: dict[str, object] = {}
     """The object with the names in the file, if keys of :attr:`data` are renamed; else empty."""
     names_in_file: Mapping[KeyPath, KeyPath] = {}
     """The path in the file of each renamed key, by its path with the new name."""
-    pair: str = '"{}": {}'
-    """The format string for a key and its value, in the syntax of the file."""
-    origin: str = ""
-    """The source of a config that is named by a name of the hub; ``""`` for any other config."""
-    by_hub: bool = False
-    """True if the table's ``hub`` maps a name of the hub to this config."""
+    pair: str = '"{}": {}'  # the format string for a key and its value, in the syntax of the file
+    origin: str = ""  # the source of a config that is named by a name of the hub; ``""`` for any other config
+    by_hub: bool = False  # true if the table's ``hub`` maps a name of the hub to this config
     parts: Mapping[str, ModelConfig] = {}
     """The configs of which a composed config consists, by name; empty for any other."""
     primary: str = ""
     """The name of the part whose keys have no prefix in :attr:`flat`; ``""`` if the keys of all parts have one."""
-    whole: str = ""
-    """The name of a composed config in reports."""
-    modules: tuple[Module, ...] = ()
-    """The modules of a folder of sentence-transformers."""
+    whole: str = ""  # the name of a composed config in reports
+    modules: tuple[Module, ...] = ()  # the modules of a folder of sentence-transformers
     unknown: Mapping[str, tuple[str, str]] = {}
     """The problem and the fix of each value that only a run knows, or that is not plain data, by its key."""
-    ignored: tuple[str, ...] = ()
-    """The table's ``ignored``: keys that only the project's own code reads."""
+    ignored: tuple[str, ...] = ()  # the table's ``ignored``: keys that only the project's own code reads
 
     @property
     def flat(self) -> dict[str, object]:
@@ -187,8 +174,7 @@ def config_at(
 class NotPlain(NamedTuple):
     """The reason why a value is not a config."""
 
-    path: KeyPath
-    """The path of the offending key; a list's items have the path of the list."""
+    path: KeyPath  # the path of the offending key; a list's items have the path of the list
     message: str
     fix: str
 

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Refused, Size, Until
 
-V4 = (5,)
-"""The first release in which the common rules of transformers 4 no longer apply."""
+V4 = (5,)  # the first release in which the common rules of transformers 4 no longer apply
 TIES = "tie_word_embeddings"
 LIBRARY = "https://github.com/huggingface/transformers"
 
@@ -70,9 +69,6 @@ def unmentioned(until: str, family: str) -> tuple[Until, Until]:
 
 TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
 """The change in the library that gave each config class its own default for ties."""
-
-
-# of every family
 
 
 _PRUNES = "transformers 4 removes heads from layers, which fails on the meta device"

@@ -6,7 +6,7 @@ Each part is read from its own file, with its own lines. Together they are one c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.config.json_and_toml import parse_json, parse_json_list
+from pytest_bertsize.config.json_and_toml import load_json, parse_json
 from pytest_bertsize.config.model_config import ModelConfig, fail
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import FLOPS
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.source import Reader
     from pytest_bertsize.table.model import Model
 
-MODULES = "modules.json"
-"""The file in which sentence-transformers lists the modules of a folder."""
+MODULES = "modules.json"  # the file in which sentence-transformers lists the modules of a folder
 LIBRARY = "sentence_transformers."
 EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})
 """Classes of sentence-transformers' modules that have no parameters."""
-CONFIG = "config.json"
-"""The file with the config of a module that has parameters, in the module's own folder."""
+CONFIG = "config.json"  # the file with the config of a module that has parameters, in the module's own folder
 TRANSFORMERS = ("Transformer", "MLMTransformer")
 KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})
 """Classes of modules that have a closed form; a model with any other module needs a factory."""
@@ -60,16 +58,17 @@ class _Entry(Struct):
     path: Annotated[str, Meta(pattern=r"(?a)\A(\w[\w.-]{0,99}(/\w[\w.-]{0,99}){0,5})?\Z")]
     type: str
 
+    @property
+    def kind(self) -> str:
+        return self.type.rpartition(".")[2]
+
 
 class Module(NamedTuple):
     """One module of a model that sentence-transformers saved."""
 
-    part: str
-    """The module's name in components and keys, made from the name of its folder: ``2_Dense``."""
-    kind: str
-    """The name of the module's class: ``Dense``."""
-    at: str
-    """The module's name in ``modules.json``: ``2``."""
+    part: str  # the module's name in components and keys, made from the name of its folder: ``2_Dense``
+    kind: str  # the name of the module's class: ``Dense``
+    at: str  # the module's name in ``modules.json``: ``2``
     config: ModelConfig
     settings: Mapping[str, Any] = MappingProxyType({})
     """The keys of the file that sentence-transformers writes beside a transformer's config."""
@@ -77,9 +76,6 @@ class Module(NamedTuple):
     @property
     def is_transformer(self) -> bool:
         return self.kind in TRANSFORMERS
-
-
-# backbones
 
 
 def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelConfig:
@@ -118,14 +114,11 @@ def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str,
         raise Unusable(*(Finding("config-invalid", each, "remove it", table_key=key) for key, each in wrong.items()))
 
 
-# a folder of modules
-
-
 def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None = None) -> ModelConfig:
     """Return one config for all modules that a ``modules.json`` lists; raise :class:`Unusable` for unknown kinds."""
     file = f"{printable(_join_path(folder, MODULES))}{reader.at}"
-    entries = [*_check_entries(parse_json_list(content, file), file)]
-    transformer = next((path for _, path, kind in entries if kind.rpartition(".")[2] in TRANSFORMERS), "")
+    entries = _check_entries(load_json(content, file), file)
+    transformer = next((each.path for each in entries if each.kind in TRANSFORMERS), "")
     alone = f'config = "{printable(_join_path(folder, transformer, CONFIG))}"'
     if model is not None:
         several = f"several modules ({file})"
@@ -137,13 +130,12 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
     way_out = f"{BY_FACTORY}, or name the transformer alone, as in {alone}"
     modules: list[Module] = []
-    for at, path, written in entries:
-        kind = written.rpartition(".")[2]
-        if not written.startswith(LIBRARY) or kind not in KINDS:
-            message = f"module {shown(path or at)} is of type {shown(written)}, for which there is no closed form"
-            fail(file, message, way_out, kind="unknown-closed-form")
-        if kind not in EMPTY:
-            modules.append(_read_module(kind, _join_path(folder, path), path or f"{at}_{kind}", at, reader))
+    for each in entries:
+        if not each.type.startswith(LIBRARY) or each.kind not in KINDS:
+            named = f"module {shown(each.path or each.name)} is of type {shown(each.type)}"
+            fail(file, f"{named}, for which there is no closed form", way_out, kind="unknown-closed-form")
+        if each.kind not in EMPTY:
+            modules.append(_read_module(each, folder, reader))
     if not modules:
         fail(file, "none of its modules has parameters", way_out)
     own = {each.part: each.config for each in modules}
@@ -158,29 +150,32 @@ def _join_path(*parts: str) -> str:
     return str(PurePosixPath(*parts))
 
 
-def _check_entries(entries: list[Any], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each module's name, its folder relative to that of ``file``, and its type."""
+def _check_entries(entries: object, file: str) -> list[_Entry]:
     try:
-        found = msgspec.convert(entries, Annotated[list[_Entry], Meta(min_length=1, max_length=MOST_MODULES)])
+        found: list[_Entry] = msgspec.convert(
+            entries, Annotated[list[_Entry], Meta(min_length=1, max_length=MOST_MODULES)]
+        )
     except msgspec.ValidationError as error:
         fix = 'write 1 to 50 modules, each as { "name": "0", "path": "…", "type": "…" }, with a folder below this one'
         fail(file, f"it does not list modules: {printable(str(error))}", fix)
     if len({each.name for each in found}) < len(found):
         fail(file, "two modules have the same name", "give each its own name")
-    return ((each.name, each.path, each.type) for each in found)
+    return found
 
 
-def _read_module(kind: str, folder: str, part: str, at: str, reader: Reader) -> Module:
-    config = _read_json(_join_path(folder, CONFIG), reader)
+def _read_module(entry: _Entry, folder: str, reader: Reader) -> Module:
+    kind, place = entry.kind, _join_path(folder, entry.path)
+    config = _read_json(_join_path(place, CONFIG), reader)
     if config is None:
-        where = f"{printable(_join_path(folder, CONFIG))}{reader.at}"
+        where = f"{printable(_join_path(place, CONFIG))}{reader.at}"
         fail(where, f"there is no such file, and a {kind} needs it", "write the file that sentence-transformers saves")
     names = SETTINGS if kind in TRANSFORMERS else ()
-    found = next(filter(None, (_read_json(_join_path(folder, name), reader) for name in names)), None)
+    found = next(filter(None, (_read_json(_join_path(place, name), reader) for name in names)), None)
     settings = {key: value for key, value in found.data.items() if value is not None} if found else {}
     if found:
         _refuse_sizes(found)
-    return Module(part.replace("/", "_").replace(".", "_"), kind, at, config, settings)
+    part = (entry.path or f"{entry.name}_{kind}").replace("/", "_").replace(".", "_")
+    return Module(part, kind, entry.name, config, settings)
 
 
 def _read_json(path: str, reader: Reader) -> ModelConfig | None:

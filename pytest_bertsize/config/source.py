@@ -29,7 +29,7 @@ from pytest_bertsize.config.model_config import (
     rename_keys,
 )
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import ADAPTER, CODE, FILES, NAMES, TOML, YAML
 from pytest_bertsize.wording import listed, printable, shown
 
@@ -47,22 +47,17 @@ PLAIN = "make it a plain number, string, list or dict"
 class Found(NamedTuple):
     """A config file as a reader finds it."""
 
-    name: str
-    """The file's name, whose suffix gives the format."""
-    file: str
-    """The path, or the name of the hub, that messages show."""
+    name: str  # the file's name, whose suffix gives the format
+    file: str  # the path, or the name of the hub, that messages show
     content: bytes
-    origin: str = ""
-    """The source of a config that is named by a name of the hub; ``""`` for any other config."""
-    by_hub: bool = False
-    """True if ``hub`` of the table names the file."""
+    origin: str = ""  # the source of a config that is named by a name of the hub; ``""`` for any other config
+    by_hub: bool = False  # true if ``hub`` of the table names the file
 
 
 class Reader(Protocol):
     """A reader of a project's files on the disk or at a commit. It raises Unusable for an unreadable file."""
 
-    at: str
-    """The end of a file's name in messages: nothing, or ``" at main"``."""
+    at: str  # the end of a file's name in messages: nothing, or ``" at main"``
 
     def config(self, location: str) -> Found:
         """Return the config that ``location`` names as a file, as a folder with one config, or as a name of the hub."""
@@ -98,9 +93,7 @@ class Disk:
         return self._read_file(location)
 
     def _read_file(self, location: str) -> Found:
-        kinds: tuple[Kind, Kind] = ("config-invalid", "config-refused")
-        named = Place(self.root, location, "config", *kinds, "config", what_to_name="model's config.json")
-        place = named.one_of(NAMES, there=Path.is_file)
+        place = Place(self.root, location, "config", "config-invalid", "config-refused", "config").one_of(NAMES)
         return Found(location, place.file, _read_start(place))
 
     def file(self, location: str) -> bytes | None:

@@ -41,15 +41,14 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
 
 LARGEST_SIZE = 10**9
-MOST_LAYERS = 1_000
-"""The most layers of a model: a layer takes 1.3 ms to build, so that 10⁵ layers would take minutes."""
+MOST_LAYERS = 1_000  # the most layers of a model: a layer takes 1.3 ms to build, so that 10⁵ layers would take minutes
 LONGEST_LIST = 1_000
 """The most entries of a list in a config: each entry is at least one module, which takes time to build."""
 MOST_LABELS = 100_000
 """The most labels: transformers first makes a name for each label, and 10⁸ names end in a MemoryError."""
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
-MOST_NAMED = 8
-"""The most keys that one sentence names."""
+_WORD = re.compile(r"\w{1,100}")
+MOST_NAMED = 8  # the most keys that one sentence names
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
 """Keys that give the number of labels: an override of one key replaces all of them in the file."""
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
@@ -66,10 +65,8 @@ class Dims(Struct, frozen=True):
     """Sizes by symbol: ``{"V": 30522, "D": 768, …}``, in the order of reports; ``None`` if the config has none."""
     switches: Mapping[str, Any]
     """Switches by key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
-    is_symbolic: bool = False
-    """True if the sizes are symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
-    release: Release = NEWEST
-    """The release of transformers: releases build different tensors from the same sizes."""
+    is_symbolic: bool = False  # true if the sizes are symbols (``pytest_bertsize.closed_forms.symbols``)
+    release: Release = NEWEST  # the release of transformers: releases build different tensors from the same sizes
 
     def __getattr__(self, name: str) -> Any:
         for table in (self.sizes, self.switches):
@@ -169,8 +166,6 @@ class _Reading:
             if own not in self._overridden and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
 
-    # keys that give no value: refused, misspelt, ignored, or known to change no count
-
     def _check_other_keys(self) -> None:
         """Note every key of file and table that the family does not read, with the key that is probably meant."""
         if ignored := [key for key, value in self._written.items() if self._is_ignored(key, value)]:
@@ -223,8 +218,6 @@ class _Reading:
         if own := find_synonym(key, self.keys.key_of_symbol):
             return own if (self.architecture.labels or own != "num_labels") and own not in self.values else ""
         return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)
-
-    # keys that give values
 
     def read_values(self) -> Values:
         keys, config = self.keys, self.config
@@ -351,7 +344,8 @@ def _read_list(listing: Listing, value: Any) -> tuple[Any, ...]:
         return listing.default
     entries: Any = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
     kind: Kind = "config-refused"
-    if not isinstance(entries, list | tuple) or not listing.takes(entries):
+    is_list = isinstance(entries, list | tuple) and bool(entries or listing.may_be_empty)
+    if not is_list or not all(_is_entry(listing, each) for each in entries):
         words = "known words" if listing.words else "words"
         what = "whole numbers, each at least 1" if listing.of is int else words
         message, kind = f"{key} is {shown(value)}, not a list of {what}", "config-invalid"
@@ -362,6 +356,12 @@ def _read_list(listing: Listing, value: Any) -> tuple[Any, ...]:
     else:
         return tuple(entries)
     raise _Wrong(message, f"write {shown(list(listing.default) or list(listing.words))}, for example", kind)
+
+
+def _is_entry(listing: Listing, entry: Any) -> bool:
+    if listing.of is int:
+        return type(entry) is int and entry > 0
+    return isinstance(entry, str) and (entry in listing.words if listing.words else bool(_WORD.fullmatch(entry)))
 
 
 _READERS: Mapping[type, Callable[[Any, Any], Any]] = {

@@ -23,10 +23,8 @@ class AskedAbout(NamedTuple):
     """A release of transformers, and the reason for using it."""
 
     release: Release
-    version: str
-    """The version as the environment or the table writes it."""
-    because: str = ""
-    """The reason for assuming this release, if none is installed."""
+    version: str  # the version as the environment or the table writes it
+    because: str = ""  # the reason for assuming this release, if none is installed
 
     def __str__(self) -> str:
         return f"{self.version} ({self.because})" if self.because else self.version
@@ -53,11 +51,8 @@ def asked_about(settings: Settings | None) -> AskedAbout:
         raise SettingsError(f"{printable(str(error))}; install transformers 4.40 or newer, 5.0 excepted") from None
 
 
-# the installed release, by its metadata: no code of it runs
-
-
 def find_release(library: str, python: Path | None = None) -> str | None:
-    """Return the version of a library that this interpreter, or ``python`` without a run, finds; else ``None``."""
+    """Return the version of a library by the metadata that this interpreter, or ``python`` without a run, finds."""
     try:
         folders = map(Path, sys.path) if python is None else _find_folders(python)
         names = (each.name for folder in folders for each in folder.glob(f"{library}-*-info"))  # .dist-info, .egg-info
@@ -87,15 +82,11 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _list_packages(python: Path, name: str = "") -> list[Path]:
-    """Return one installation's folders with packages, also on Debian and Windows.
+    """Return one installation's folders with packages, also on Debian.
 
     If ``name`` is empty and ``lib`` has folders of several Pythons, these folders are left out.
     """
-    prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
-    names = [f"{name}*", "python3"] if name else ["python3*"]
-    folders = [prefix / lib for lib in ("lib", "lib64", "local/lib")]
-    libs = [path for folder in folders for each in names for path in sorted(folder.glob(each))]
-    if not name and len({path.name for path in libs}) > 1:
-        libs = []
-    found = [lib / each for lib in libs for each in ("site-packages", "dist-packages")]
-    return [each for each in (*found, prefix / "Lib" / "site-packages") if each.is_dir()]
+    named = [f"{name}*", "python3"] if name else ["python3*"]
+    libs = [python.parent.parent / lib for lib in ("lib", "lib64", "local/lib")]
+    found = [path for lib in libs for each in named for path in sorted(lib.glob(f"{each}/*-packages"), reverse=True)]
+    return found if name or len({path.parent.name for path in found}) == 1 else []

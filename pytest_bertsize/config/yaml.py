@@ -25,10 +25,8 @@ from pytest_bertsize.config.model_config import (
     fail,
     keys_of,
 )
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import printable, reason, shown
 
-LONGEST_NUMBER = 4_300
-"""The most characters of a number; Python reads no more digits from a text."""
 MOST_EVENTS = 200_000
 """The most keys, values, beginnings and ends of objects and lists in a file; PyYAML takes 10 µs for each."""
 FIX = 'write the value, set it by overrides, or name a function that composes the config, as in config = "module:make"'
@@ -36,8 +34,7 @@ COMPOSE = (
     'name a function of the project that does, as in config = "module:make": it returns '
     'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'
 )
-MISSING = "???"
-"""OmegaConf's text for a value that a run has to set."""
+MISSING = "???"  # OmegaConf's text for a value that a run has to set
 _TAG = "tag:yaml.org,2002:"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
 """A number with an exponent: to PyYAML a string if it lacks a point or the exponent's sign."""
@@ -121,7 +118,7 @@ class Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (P
         except RecursionError:
             fail(self.file, f"nested more than {DEEPEST} deep", ONE_MODEL)
         except (ValueError, LookupError, AttributeError) as error:  # a text that does not fit its tag
-            fail(self.file, f"a value does not fit its tag: {printable(str(error))}", "remove the tag")
+            fail(self.file, f"a value does not fit its tag: {reason(error)}", "remove the tag")
 
     def flatten_mapping(self, node: Any) -> None:
         if id(node) not in self._seen:
@@ -140,11 +137,6 @@ class Constructor(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (P
         """Return an object whose keys are texts, as JSON writes them: ``no`` is ``false``."""
         found = super().construct_mapping(node, deep)
         return {key if isinstance(key, str) else json.dumps(key, default=str): each for key, each in found.items()}
-
-    def construct_scalar(self, node: Any) -> Any:
-        if node.id == "scalar" and not node.tag.endswith(":str") and len(node.value) > LONGEST_NUMBER:
-            self._fail_at(node, "a number with thousands of digits", "write the number")
-        return super().construct_scalar(node)
 
     def _fail_at(self, place: Any, message: str, fix: str) -> NoReturn:
         fail(self.file, message, fix, place.start_mark.line + 1)
@@ -179,16 +171,16 @@ def _resolve_references(whole: dict[str, Any], file: str) -> None:
         node[key] = there
         return there
 
-    waiting: list[tuple[Any, KeyPath]] = [(whole, ())]
+    def walk(node: Any, path: KeyPath) -> None:
+        if isinstance(node, dict | list) and id(node) not in seen:
+            seen.add(id(node))
+            for key in [*node] if isinstance(node, dict) else range(len(node)):
+                below = (*path, str(key))
+                walk(resolve(node, key, below), below)
+
     seen: set[int] = set()
     try:
-        while waiting:
-            node, path = waiting.pop()
-            if isinstance(node, dict | list) and id(node) not in seen:
-                seen.add(id(node))
-                for key in [*node] if isinstance(node, dict) else range(len(node)):
-                    below = (*path, str(key))
-                    waiting.append((resolve(node, key, below), below))
+        walk(whole, ())
     except RecursionError:
         fail(file, "a chain of ${…} is too long", FIX)
 

@@ -39,8 +39,7 @@ ARGUMENTS = {
 TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
 """Parameters of each block that may be tied to a parameter of another module."""
 LONGEST_SHAPE = 8
-LONGEST_SUM = 200
-"""The most characters of one size, which may be a sum."""
+LONGEST_SUM = 200  # the most characters of one size, which may be a sum
 MOST_LAYERS = 100
 LARGEST = 10**9
 
@@ -179,7 +178,7 @@ class Extra(Struct, frozen=True):
             says = f"has {' and '.join(blocks)}" if blocks else "has no block"
             example = 'linear = ["hidden_size", "num_labels"]'
             raise ValueError(f"the extra {shown(self.name)} {says}: write one of {', '.join(SIZES)}, as in {example}")
-        for problem in (*self._name_wrong_sizes(), *self._name_wrong_arguments(), *self._name_wrong_ties()):
+        for problem in (*self._name_wrong_sizes(), *self._name_wrong_keys()):
             raise ValueError(f"the extra {shown(self.name)}: {problem}")
 
     def _name_wrong_sizes(self) -> Iterator[str]:
@@ -194,12 +193,9 @@ class Extra(Struct, frozen=True):
                 example = shown("2*hidden_size + 16")
                 yield f"{shown(size)} is not a size: write a number, a key of the config, or a sum such as {example}"
 
-    def _name_wrong_arguments(self) -> Iterator[str]:
-        taken = ARGUMENTS.get(self.block, ())
+    def _name_wrong_keys(self) -> Iterator[str]:
+        taken, known = ARGUMENTS.get(self.block, ()), TIED.get(self.block, ())
         yield from (f"{self.block} has no argument {key}: remove it" for key in self.arguments if key not in taken)
-
-    def _name_wrong_ties(self) -> Iterator[str]:
-        known = TIED.get(self.block, ())
         for parameter, source in self.tied.items():
             if parameter not in known or (parameter == "bias" and self.bias is False):
                 there_are = f"it can tie {' and '.join(known) or 'nothing'}"

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.table.model import Model, check_model_name
 from pytest_bertsize.table.reading import Mistake
-from pytest_bertsize.wording import did_you_mean, printable, reason, shown
+from pytest_bertsize.wording import printable, reason, shown
 
 FOLLOWING = ("checkpoint", "tokenizer", "adapter")
 """Keys whose strings may have placeholders, as the name of the model's table may."""
@@ -24,18 +24,22 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[Model]:
     """Yield the model of a table; if its config is a pattern, yield one for each file that matches, sorted."""
-    pattern = model.file
-    if not _GLOB.search(pattern):
-        if placeholder := _PLACEHOLDER.search(model.name):
-            at = f"config = {shown(pattern)} names one file" if pattern else "config names no file"
-            message = f"the name has {printable(placeholder[0])}, and {at}"
-            raise Mistake(f'{message}: write a pattern, as in config = "configs/*.json"')
+    pattern, is_pattern = model.file, _GLOB.search(model.file) is not None
+    config = f"config = {shown(pattern)}"
+    if is_pattern != (_PLACEHOLDER.search(model.name) is not None):
+        example = 'models."bert-{stem}" with config = "configs/*.json"'
+        raise Mistake(f"{config} and the name {shown(model.name)} do not match: for several models, write {example}")
+    if not is_pattern:
         yield model
         return
-    if not _PLACEHOLDER.search(model.name):
-        message = f'config = {shown(pattern)} can mean several files: write models."{printable(model.name)}-{{stem}}"'
-        raise Mistake(f"{message}, or the path of one file", "config")
-    for file in _find_files(pattern, matches):
+    try:
+        files = sorted(matches(pattern))
+    except Mistake as error:
+        raise Mistake(f"{config}: {error}", "config") from None
+    if not files:
+        message = f"{config} matches no file, so nothing would be checked"
+        raise Mistake(f"{message}: write a pattern that does, relative to pyproject.toml", "config")
+    for file in files:
         name = _fill_in(model.name, file)
         try:
             check_model_name(name)
@@ -56,33 +60,17 @@ def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collect
         raise Mistake(f"{name}, which another file or table gives too: {fix}")
 
 
-def _find_files(pattern: str, matches: Callable[[str], list[str]]) -> list[str]:
-    config = f"config = {shown(pattern)}"
-    try:
-        found = sorted(matches(pattern))
-    except Mistake as error:
-        raise Mistake(f"{config}: {error}", "config") from None
-    if not found:
-        message = f"{config} matches no file, so nothing would be checked"
-        raise Mistake(f"{message}: write a pattern that does, relative to pyproject.toml", "config")
-    return found
-
-
 def _fill_in(text: str, file: str, *key: str) -> str:
     path = PurePosixPath(file)
     values = {"stem": path.stem, "folder": path.parent.name}
     for placeholder in _PLACEHOLDER.findall(text):
         if placeholder not in values:
-            otherwise = "write {stem}, the file's name without its suffix, or {folder}"
-            hint = did_you_mean(placeholder, values, otherwise, lambda name: f"{{{name}}}")
-            raise Mistake(f"there is no placeholder {{{printable(placeholder)}}}; {hint}", *key)
+            hint = "write {stem}, the file's name without its suffix, or {folder}"
+            raise Mistake(f"there is no placeholder {{{printable(placeholder)}}}: {hint}", *key)
         if not values[placeholder]:
             message = f"{shown(file)} is in no folder whose name {{folder}} could mean: write {{stem}}"
             raise Mistake(message, *key)
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
-
-
-# the files of a pattern
 
 
 def find_matches(root: Path, pattern: str) -> list[str]:
@@ -97,7 +85,6 @@ def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]
     follows no symlink, so the search cannot run in a circle.
 
     :param list_folder: lists a folder, ``"configs/"``: each name, whether it is a folder, and whether it is a symlink.
-    :raises Mistake: if the pattern leaves the folder.
     """
 
     @cache

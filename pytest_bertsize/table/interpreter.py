@@ -10,8 +10,7 @@ from typing import NamedTuple
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import shown
 
-LARGEST = 1024 * 1024
-"""The most bytes of a pyproject.toml; those of large projects have a tenth of that."""
+LARGEST = 1024 * 1024  # the most bytes of a pyproject.toml; those of large projects have a tenth of that
 _NAMES_PYTHON = re.compile(rb"""\bpython["']?\s*=""")
 
 
@@ -24,18 +23,14 @@ class Interpreter(NamedTuple):
 
     path: Path
     """The absolute path; symlinks stay, because Python finds its virtual environment by the path that starts it."""
-    written: str
-    """The path as the table or the option has it."""
+    written: str  # the path as the table or the option has it
 
     def check(self) -> None:
         """Check that the interpreter can be run; raise :class:`NoInterpreter` if it cannot."""
-        written = shown(self.written)
-        if "\0" in self.written:
-            raise NoInterpreter(f"{written} is not a path; write the path of an interpreter")
-        if not self.path.is_file():
-            raise NoInterpreter(f"{written} is not a file; create its environment, or name the interpreter in it")
-        if not os.access(self.path, os.X_OK):
-            raise NoInterpreter(f"{written} may not be executed; name a Python interpreter")
+        is_path = "\0" not in self.written
+        if not (is_path and self.path.is_file() and os.access(self.path, os.X_OK)):
+            fix = "create its environment, or name the interpreter in it"
+            raise NoInterpreter(f"{shown(self.written)} is not a program that can be run; {fix}")
 
 
 def in_folder(folder: Path, written: str) -> Interpreter:

@@ -16,12 +16,11 @@ from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
 from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_value
-from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
+from pytest_bertsize.wording import did_you_mean, exact, shown
 
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
 """Keys of a budget that are neither a component nor ``total`` or ``trainable``."""
-OF_THE_TABLE = frozenset({FLOPS, GROWTH, ALREADY_OVER})
-"""Keys of a budget that a marker cannot set."""
+OF_THE_TABLE = frozenset({FLOPS, GROWTH, ALREADY_OVER})  # keys of a budget that a marker cannot set
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """Keys of a budget that do not name a component."""
 REPORT_ONLY = "report-only"
@@ -108,10 +107,8 @@ class Limit(NamedTuple):
     component: str
     minimum: int | None
     maximum: int | None
-    written: object
-    """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
-    file: str
-    """The file in which the limit is written."""
+    written: object  # the value as the author wrote it, ``"110M"`` or ``110_000_000``
+    file: str  # the file in which the limit is written
     line: int | None = None
     table_key: tuple[str, ...] | None = None
     measure: Measure | None = None
@@ -158,8 +155,7 @@ class Limit(NamedTuple):
 class Budget(NamedTuple):
     """All limits of a model, and whether a limit that the base already exceeded passes."""
 
-    limits: tuple[Limit, ...] = ()
-    """All limits; empty for ``"report-only"``."""
+    limits: tuple[Limit, ...] = ()  # all limits; empty for ``"report-only"``
     passes_already_over: bool = False
     """True if a limit that the base exceeded passes, provided that the excess is no larger than the base's."""
 
@@ -192,24 +188,17 @@ def unit_of(component: str) -> Quantity:
 def read_limit(component: str, written: object) -> Limit:
     """Read one limit, of which a single value is the maximum, without its place; raise ValueError for anything else."""
     table = written if isinstance(written, dict) else {"max": written}
-    try:
-        return _read_bounds(component, table)._replace(written=written)
-    except ValueError as error:
-        path = error.path if isinstance(error, Mistake) and table is written else ()
-        others = [] if component in UNITS else [BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER]
-        meant = nearest_to(component, others, cutoff=0.75)
-        raise Mistake(f"{error}; or did you mean {meant!r}?" if meant else str(error), *path) from None
-
-
-def _read_bounds(component: str, written: dict[str, object]) -> Limit:
     unit = UNITS.get(component, OF_COMPONENTS)
-    if unit is OF_COMPONENTS and (other := next((key for key in written if key not in BOUNDS), None)) is not None:
+    if unit is OF_COMPONENTS and (other := next((key for key in table if key not in BOUNDS), None)) is not None:
         has = "a limit needs min, max or exact"
         if component not in {TOTAL, TRAINABLE} and other:
             has += f". To limit the component, write budget.{shown(f'{component}.{other}')} = …"
         raise Mistake(f"unknown key; {did_you_mean(other, BOUNDS, has)}", other)
     parse = parse_byte_limit if unit.measure is AsBytes else unit.quantity.parse
-    values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, parse))
+    try:
+        values = read_keys(unit.measure, table, dict.fromkeys(BOUNDS, parse))
+    except Mistake as mistake:  # a value that is no table has no keys
+        raise Mistake(str(mistake), *(mistake.path if table is written else ())) from None
     low, high, only = (values.pop(bound, None) for bound in BOUNDS)
     if only is not None and (low is not None or high is not None):
         raise ValueError("exact is the only bound of its limit: remove it, or min and max")

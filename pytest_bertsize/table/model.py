@@ -24,23 +24,18 @@ TABLE = ("tool", "bertsize")
 TABLE_BY_HAND = '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"'
 EXAMPLE = f"run bertsize init, which proposes tables, or write {TABLE_BY_HAND}"
 ADAPTER = "adapter_config.json"
-NAMES = ("config.json", "bert_config.json")
-"""Names of a config file in a folder; the folder may have only one of them."""
+NAMES = ("config.json", "bert_config.json")  # names of a config file in a folder; the folder may have only one of them
 YAML = (".yaml", ".yml")
 TOML = ".toml"
-FILES = (".json", *YAML, TOML)
-"""Suffixes of files that hold a config."""
-CODE = (".py", ".sh", ".cfg")
-"""Suffixes of files that hold no config themselves, but the code or settings of a run."""
+FILES = (".json", *YAML, TOML)  # suffixes of files that hold a config
+CODE = (".py", ".sh", ".cfg")  # suffixes of files that hold no config themselves, but the code or settings of a run
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
-MOST_SECONDS = 600
-"""The most seconds that a table may allow for the build of one model."""
+MOST_SECONDS = 600  # the most seconds that a table may allow for the build of one model
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB."""
-DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
-"""Pattern of a dotted Python name in ASCII."""
+DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"  # pattern of a dotted Python name in ASCII
 _FILE = r"""([^\s:'"]+\.{0}|'[^':]+\.{0}'|"[^":]+\.{0}")"""
 COMMAND = rf"""(python3? (-m {DOTTED}|{_FILE.format("py")})|bash {_FILE.format("sh")})( .*)?"""
 FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r"^[^:\s]*\.py:"}}
@@ -242,14 +237,11 @@ class Model(Struct, frozen=True, kw_only=True):
     BESIDE: ClassVar = ("name", "table_key", "inline", "backbones", "classes")
 
     name: str = ""
-    table_key: tuple[str, ...] = ()
-    """The key of the table; empty if no table declares the model."""
-    inline: dict[str, Any] | None = None
-    """The config itself if the table contains it; :attr:`config` is then its place in the table."""
+    table_key: tuple[str, ...] = ()  # the key of the table; empty if no table declares the model
+    inline: dict[str, Any] | None = None  # the config itself if the table contains it; ``config`` is its place there
     backbones: dict[str, str] = {}
     """The configs of several backbones by their attributes; ``config`` and ``backbone`` are empty if there are any."""
-    classes: dict[str, str] = {}
-    """The class of each backbone by its attribute, if they have several classes."""
+    classes: dict[str, str] = {}  # the class of each backbone by its attribute, if they have several classes
 
     def replace(self, **changes: Any) -> Model:
         return structs.replace(self, **changes)

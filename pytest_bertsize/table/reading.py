@@ -6,15 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
 from pytest_bertsize.wording import did_you_mean, shown
-
-Table = TypeVar("Table", bound=Struct)
 
 _EXPECTED = {str: "a string", bool: "true or false", int: "a whole number", tuple: "a list", dict: "a table"}
 
@@ -30,14 +28,10 @@ class Mistake(ValueError):
 class Key(NamedTuple):
     """An annotation that says how a key is read. An annotation that is a function only checks the converted value."""
 
-    read: Callable[[Any], Any] | None = None
-    """A function that converts the written value in place of msgspec."""
-    written: Any = None
-    """The type of the value as written, if it differs from the type of the struct's field."""
-    says: str = ""
-    """The end of the message for a text that does not match the pattern of the key's type."""
-    missing: str = ""
-    """The message for a table without the key."""
+    read: Callable[[Any], Any] | None = None  # a function that converts the written value in place of msgspec
+    written: Any = None  # the type of the value as written, if it differs from the type of the struct's field
+    says: str = ""  # the end of the message for a text that does not match the pattern of the key's type
+    missing: str = ""  # the message for a table without the key
 
 
 @contextmanager
@@ -54,11 +48,6 @@ def keys_of(kind: type[Struct]) -> Mapping[str, FieldInfo]:
     """Return the keys that a table may have: all fields of its struct except those that we set ourselves."""
     beside: Collection[str] = getattr(kind, "BESIDE", ())
     return {field.name: field for field in fields(kind) if field.name not in beside}
-
-
-def read_table(kind: type[Table], written: object) -> Table:
-    """Convert a table to its struct; raise :class:`Mistake` for the first key that cannot be converted."""
-    return kind(**read_keys(kind, written))
 
 
 def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable[[Any], Any]] | None = None) -> Any:
@@ -112,7 +101,7 @@ def read_value(kind: Any, value: Any) -> Any:
     elif origin in {dict, tuple}:
         found = _read_container(plain, beside, value)
     elif _is_struct(plain):
-        found = read_table(plain, value)
+        found = plain(**read_keys(plain, value))
     else:
         try:
             found = msgspec.convert(value, kind)

@@ -25,14 +25,11 @@ class Change(Struct, frozen=True):
     """A new value for one bound of a budget; its fields are plain data, because an xdist worker sends it as a dict."""
 
     model: str
-    key: tuple[str, ...]
-    """The key of the limit in the project's table."""
+    key: tuple[str, ...]  # the key of the limit in the project's table
     component: str
-    bound: str
-    """``max``, ``min`` or ``exact``."""
+    bound: str  # ``max``, ``min`` or ``exact``
     counted: int
-    after: str
-    """The new value as TOML: ``'"114M"'`` or ``'113_123_456'``."""
+    after: str  # the new value as TOML: ``'"114M"'`` or ``'113_123_456'``
 
     @property
     def value(self) -> object:
@@ -62,11 +59,10 @@ def raised(changes: Iterable[Change]) -> list[Change]:
     """Return one change for each bound; if models share a table, the one with which all these models pass."""
     found: dict[tuple[tuple[str, ...], str], Change] = {}
     for change in changes:
-        place = (change.key, change.bound)
-        other = found.setdefault(place, change)
-        if (change.size() < other.size()) if change.bound == "min" else (change.size() > other.size()):
-            found[place] = change
-    return list(found.values())
+        other = found.setdefault((change.key, change.bound), change)
+        choose = min if change.bound == "min" else max
+        found[change.key, change.bound] = choose(other, change, key=Change.size)
+    return [*found.values()]
 
 
 def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
@@ -98,14 +94,9 @@ def settings_after(
         why = str(error)
     if why:
         by_path = {**values, **said}.items()
-        by_hand = ", ".join(f"{_name_place(path, settings)}: {dotted(path)} = {value}" for path, value in by_path)
+        by_hand = ", ".join(f"{settings.at(path)}: {dotted(path)} = {value}" for path, value in by_path)
         raise SettingsError(f"{settings.path}: {why}, and nothing was changed; write by hand: {by_hand}")
     return found
-
-
-def _name_place(path: tuple[str, ...], settings: Settings) -> str:
-    line = settings.line(path)
-    return f"{settings.file}:{line}" if line else settings.file
 
 
 def sentence(change: Change, before: Settings, after: Settings) -> str:
@@ -114,15 +105,13 @@ def sentence(change: Change, before: Settings, after: Settings) -> str:
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
     written = (limit.written_at(change.bound) for limit in (was, now))
     values = " → ".join(exact(value) if isinstance(value, int) else f'"{value}"' for value in written)
-    place = _name_place(change.key, after)
-    return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
+    return f"{after.at(change.key)}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
 
 
 def replace_pyproject(path: Path, before: str | None, after: str) -> None:
-    """Replace the file atomically and keep its permissions; the line endings are those of the text.
+    """Replace the file atomically, with its permissions; raise :class:`SettingsError` if it has changed.
 
     :param before: the content that was read; ``None`` if the file must not exist yet.
-    :raises SettingsError: if the file has changed or cannot be written; nothing is written then.
     """
     try:
         refuse_another(path, before)
@@ -154,9 +143,6 @@ def refuse_another(path: Path, before: str | None) -> None:
     """Refuse a file that has changed since it was read, or that cannot be replaced."""
     if path.is_symlink():
         raise SettingsError(f"{path} is a symlink and was not changed: run this where the file itself is")
-    if before is not None and path.is_file() and (names := path.stat().st_nlink) > 1:
-        what = f"is one file with {names - 1} other name{'s' if names > 2 else ''} (a hard link)"  # noqa: PLR2004
-        raise SettingsError(f"{path} {what}, and was not changed: give it a file of its own, and run this again")
     now = path.read_bytes() if path.exists() else None
     if now != (None if before is None else before.encode()):
         what = "did not exist when this run began" if before is None else "has changed since it was read"

@@ -19,18 +19,15 @@ from msgspec import Struct
 from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
-from pytest_bertsize.table.limits import OF_THE_TABLE, REPORT_ONLY, AsBytes, Limit, Training, read_limit
+from pytest_bertsize.table.limits import OF_THE_TABLE, AsBytes, Limit, Training, read_limit
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
 from pytest_bertsize.table.reading import Mistake, keys_of, name_no_table, placed, read_value, refuse_unknown
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
-MOST_PARTS = 100
-"""The most parts of one dotted key; the parser's time grows with the square of their number."""
-MOST_SHOWN = 20
-"""The most mistakes that are listed; a table with more usually has one mistake many times."""
+MOST_PARTS = 100  # the most parts of one dotted key; the parser's time grows with the square of their number
+MOST_SHOWN = 20  # the most mistakes that are listed; a table with more usually has one mistake many times
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
-_UNQUOTED = re.compile(r"=\s*\d[\d._]*[A-Za-z]")
 _TOO_LONG = re.compile(
     rf"(?<![\w\"'-])(?:(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}"
     r"|0(?:x[0-9a-fA-F_]{3500}|o[0-7_]{4600}|b[01_]{14000}))"
@@ -49,14 +46,11 @@ class NothingDeclared(SettingsError):
 class Settings(Struct, frozen=True, dict=True):
     """The project's table after all its checks."""
 
-    path: Path
-    """The pyproject.toml that was read."""
+    path: Path  # the pyproject.toml that was read
     text: str
     models: Mapping[str, Model]
-    table: Mapping[str, Any] = {}
-    """The parsed table."""
-    removed: Mapping[str, str] = {}
-    """The reason for each model that is no longer in the table, by the model's name."""
+    table: Mapping[str, Any] = {}  # the parsed table
+    removed: Mapping[str, str] = {}  # the reason for each model that is no longer in the table, by the model's name
     interpreter: Interpreter | None = None
     """The interpreter that builds the models, from the table or an option; ``None`` for the one that runs pytest."""
     transformers: str | None = None
@@ -64,8 +58,7 @@ class Settings(Struct, frozen=True, dict=True):
     hub: Mapping[str, str] = {}
     """The project's config files, by the names of the models on the hub whose configs they replace."""
     lock: Lock | None = None
-    closed_forms: tuple[str, ...] = ()
-    """Files with closed forms, relative to the root."""
+    closed_forms: tuple[str, ...] = ()  # files with closed forms, relative to the root
     python_path: tuple[str, ...] = ("src",)
     """The ``pythonpath`` of pytest's options in the same file; ``src`` by default."""
 
@@ -92,10 +85,13 @@ class Settings(Struct, frozen=True, dict=True):
         """The line of a key such as ``("tool", "bertsize", "models", "encoder")``."""
         return line_in_toml(self.text, key)
 
+    def at(self, key: Sequence[str]) -> str:
+        """Return the file and the line of a key: ``pyproject.toml:7``."""
+        return f"{self.file}:{line}" if (line := self.line(key)) else self.file
+
     def place(self, key: str) -> str:
         """Return the place of a key of the whole table: ``pyproject.toml:7: tool.bertsize.lock``."""
-        line = self.line((*TABLE, key))
-        return f"{self.file}{f':{line}' if line else ''}: {dotted((*TABLE, key))}"
+        return f"{self.at((*TABLE, key))}: {dotted((*TABLE, key))}"
 
     @cached_property
     def limits(self) -> Mapping[tuple[str, ...], Limit]:
@@ -167,30 +163,20 @@ def tables_of_models(path: Path) -> Collection[str] | None:
 class Apart(NamedTuple):
     """A project's table, with the mistakes of each model's table kept apart."""
 
-    table: Mapping[str, Any]
-    """The parsed table."""
+    table: Mapping[str, Any]  # the parsed table
     models: Mapping[str, Model]
-    wrong: Mapping[str, str]
-    """Mistakes by the name of the model's table."""
-    values: Mapping[str, Any]
-    """Values of the keys other than ``models``, if they have no mistake."""
+    wrong: Mapping[str, str]  # mistakes by the name of the model's table
+    values: Mapping[str, Any]  # values of the keys other than ``models``, if they have no mistake
 
 
-def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:
+def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]]) -> Apart:
     """Check each model's table separately, so that a mistake in one does not affect the others.
 
-    :param limits: whether budgets are read; no count depends on them.
     :raises SettingsError: if there are no model tables.
     """
     table = _require_table(_parse_toml(text, path), text, path)
-    declared = table.get("models")
-    read = table
-    if isinstance(declared, dict) and not limits:
-        no_limits = {"budget": REPORT_ONLY}
-        plain = {name: {**each, **no_limits} if isinstance(each, dict) else each for name, each in declared.items()}
-        read = {**table, "models": plain}
-    values, models, mistakes = _read_declared(read, path, matches)
-    if not isinstance(declared, dict):
+    values, models, mistakes = _read_declared(table, path, matches)
+    if not isinstance(declared := table.get("models"), dict):
         raise SettingsError(_list_mistakes(mistakes, text, path))
     wrong: dict[str, str] = {}
     for name in declared:
@@ -221,17 +207,11 @@ def _read_declared(
                         refuse_same_name(model, models, named)
                         models[model.name] = model
                 else:
-                    _refuse_unknown_key(key[0], value, keys)
+                    refuse_unknown(key[0], keys)
                     values[key[0]] = read_value(keys[key[0]].type, value)
         except Mistake as mistake:
             mistakes.append(mistake)
     return values, models, mistakes
-
-
-def _refuse_unknown_key(key: str, value: object, known: Collection[str]) -> None:
-    if key not in known and not nearest_to(key, known) and _holds_model(value):
-        raise Mistake(f"unknown key; a model is written [{dotted((*TABLE, 'models', key))}]")
-    refuse_unknown(key, known)
 
 
 def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) -> Model:
@@ -280,7 +260,6 @@ def limits_from(
 def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
     """Return the limit of a marker or fixture; if the table limits the same component, with the measure of that limit.
 
-    :param place: the limit's place, for a message.
     :raises SettingsError: if ``limit`` is looser than the table's, or has another measure; both limits are named.
     """
     declared = next((each for each in model.limits if each.component == limit.component), None)
@@ -289,14 +268,13 @@ def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str 
     if limit.measure != declared.measure and limit.measure not in {AsBytes(None, "unique"), Training()}:
         message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
         raise SettingsError(f"{message}: write the same measure as the table, or none")
-    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
-        looser = f"up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
-    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
-        looser = f"down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
-    else:
-        return limit._replace(measure=declared.measure)
-    never = f"{by} can only tighten a budget; change the table"
-    raise SettingsError(f"{place} allows {limit.component} {looser}: {never}")
+    pairs = {"up": (limit.maximum, declared.maximum), "down": (declared.minimum, limit.minimum)}
+    for way, (more, less) in pairs.items():
+        if more is not None and less is not None and more > less:
+            asked, allowed = (more, less) if way == "up" else (less, more)
+            looser = f"{place} allows {limit.component} {way} to {asked:,}, where {settings.file} allows {allowed:,}"
+            raise SettingsError(f"{looser}: {by} can only tighten a budget; change the table")
+    return limit._replace(measure=declared.measure)
 
 
 def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
@@ -319,8 +297,6 @@ def _read_text(path: Path) -> str:
     except (NotRegular, IsADirectoryError):
         raise SettingsError(f"{path}: this is not a regular file") from None
     except FileNotFoundError:
-        if path.is_symlink():
-            raise SettingsError(f"{path}: it is a symlink to a file that does not exist") from None
         raise NothingDeclared(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {printable(str(error))}") from None
@@ -349,8 +325,6 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     except tomli.TOMLDecodeError as error:
         broken = text.split("\n")[error.lineno - 1]
         said = f"{printable(error.msg)} at column {error.colno} of {shown(broken)}"
-        if _UNQUOTED.search(broken):
-            said += ': a number with a unit is a text: write "110M"'
         raise SettingsError(f"{path.name}:{error.lineno}: not TOML: {said}") from None
     except (RecursionError, ValueError) as error:
         raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
@@ -373,10 +347,10 @@ def _read_python_path(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _require_table(document: Mapping[str, Any], text: str, path: Path, *, needs_models: bool = True) -> dict[str, Any]:
-    """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is misspelt, missing or without a model."""
+    """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is missing or without a model."""
     if meant := _find_misspelt(document):
         place = f"{path}:{line_in_toml(text, meant)}: [{printable('.'.join(meant))}]"
-        raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?")
+        raise SettingsError(f"{place} is not read: did you mean [tool.bertsize]?")
     table = _find_ours(document)
     if table is None and not needs_models:
         return {}

@@ -36,8 +36,7 @@ class _Statement(NamedTuple):
     end: int
     line: int
     is_header: bool
-    table: Path
-    """The path of the table above the key; for a header, of the table that it opens."""
+    table: Path  # the path of the table above the key; for a header, of the table that it opens
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
@@ -51,9 +50,8 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
 
 def replace_values(text: str, values: Mapping[Path, str]) -> str:
-    """Return ``text`` with new values, in the author's style: the same quotes, digits grouped or not.
+    """Return ``text`` with new values, numbers or strings in double quotes, in the author's style.
 
-    :param values: by path, the new value: a TOML number, or a string in double quotes.
     :raises CannotReplace: if a path has no value in the text.
     """
     import tomlkit
@@ -160,9 +158,6 @@ def _list_paths(value: object, above: Path = ()) -> Iterator[Path]:
     for key, inner in value.items() if isinstance(value, dict) else ():
         yield (*above, key)
         yield from _list_paths(inner, (*above, key))
-
-
-# writing
 
 
 def quoted(text: str) -> str:

@@ -27,21 +27,6 @@ SCALARS = st.none() | st.booleans() | NUMBERS | TEXTS
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4))
 
 
-class Represented:
-    def __init__(self, shown: str) -> None:
-        self.shown = shown
-
-    def __repr__(self) -> str:
-        return self.shown
-
-
-PYTHON_SCALARS = st.floats() | st.decimals() | st.fractions() | st.binary(max_size=8) | st.complex_numbers()
-ODD_VALUES = st.sampled_from([16**4_000, -(16**4_000), Represented("a\nb\x1b[2J"), int, ...])
-ODD_KEYS = st.none() | st.integers() | st.tuples(TEXTS) | TEXTS
-PYTHON_VALUES = VALUES | PYTHON_SCALARS | ODD_VALUES | st.dictionaries(ODD_KEYS, VALUES | PYTHON_SCALARS, max_size=3)
-"""What a marker's keywords may hold."""
-
-
 # texts
 
 
@@ -88,17 +73,6 @@ REFERENCES = st.builds(
     st.lists(INNER, max_size=4),
     st.sampled_from("##/"),
 )
-
-COUNT_TEXTS = st.one_of(
-    edited(
-        st.from_regex(r"\A[0-9]{1,9}(_[0-9]{1,6}){0,3}(\.[0-9]{1,20})?[KMBT]?\Z"),
-        st.sampled_from("0159_.KMBTkm ,-+e\n٣²"),
-    ),
-    st.from_regex(r"\A0{0,30}[0-9]{1,20}(\.[0-9]{1,9}0{0,9})?[KMBT]\Z"),
-    st.integers(1, 300).map(lambda times: "1" + "_1" * times + " M"),
-    TEXTS,
-)
-
 
 # TOML
 

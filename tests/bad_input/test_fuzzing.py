@@ -6,14 +6,12 @@ import atexit
 import json
 import os
 import tempfile
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import tomli
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,7 +20,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.quantity import LARGEST, parse_count
+from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.model import check_plain
@@ -190,39 +188,6 @@ def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings
     assert sum(form.own.values()) == form.total > 0
 
 
-# counts
-
-
-def count_meant(text: str) -> int | None:
-    """What a text says if it is a count, worked out apart from the module under test."""
-    unit = text[-1:] if text[-1:] in {"K", "M", "B", "T"} else ""
-    whole, point, decimals = text.removesuffix(unit).partition(".")
-    first, *thousands = whole.split("_")
-    runs = [first, *thousands, *([decimals] if point else [])]
-    if not all(run and set(run) <= set("0123456789") for run in runs):
-        return None
-    if thousands and (len(first) > 3 or {len(run) for run in thousands} != {3}):
-        return None
-    scale = {"": 1, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000, "T": 1_000_000_000_000}[unit]
-    meant = (int(whole.replace("_", "")) + Fraction(int(decimals or "0"), 10 ** len(decimals))) * scale
-    return int(meant) if meant.denominator == 1 and meant <= LARGEST else None
-
-
-@given(fuzzing.COUNT_TEXTS | fuzzing.PYTHON_VALUES)
-@example("1" + "_1" * 300 + " M")
-@example(fuzzing.Represented("a\nb"))
-def test_a_count_is_what_it_says_or_refused_in_a_line(value: object) -> None:
-    try:
-        count = parse_count(value)
-    except ValueError as refused:
-        assert_in_a_line(str(refused), 400)
-        assert type(value) is not int or not 0 <= value <= LARGEST
-        assert not isinstance(value, str) or len(value) > 18 or count_meant(value) is None
-    else:
-        assert type(count) is int
-        assert count == (count_meant(value) if isinstance(value, str) else value)
-
-
 class Unshown:
     def __repr__(self) -> str:
         raise RuntimeError("half built")
@@ -274,13 +239,6 @@ def assert_whole(limits: tuple[Limit, ...]) -> None:
 def test_any_text_of_a_table_is_understood_or_refused_in_lines(text: bytes) -> None:
     settings = settings_or_none(text)
     assert settings is None or settings.names
-
-
-@given(fuzzing.TABLES)
-def test_a_table_of_any_values_declares_whole_limits_or_is_refused_in_lines(text: str) -> None:
-    settings = settings_or_none(text.encode("utf-8", "surrogatepass"))
-    if settings is not None:
-        assert list(settings.models) == list(tomli.loads(text)["tool"]["bertsize"]["models"])
 
 
 # lines

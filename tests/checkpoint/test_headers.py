@@ -213,7 +213,7 @@ def test_a_folder_with_two_checkpoints_or_none_says_what_to_name(tmp_path: Path)
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "model.safetensors.index.json").touch()
     assert refused(tmp_path, ".") == (
-        '.: the folder holds both model.safetensors and model.safetensors.index.json → name one: checkpoint = "model.safetensors"'
+        ".: the folder holds both model.safetensors and model.safetensors.index.json → name one of them: model.safetensors"
     )
 
 

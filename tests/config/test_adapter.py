@@ -105,7 +105,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"target_modules": []}, "target_modules names no module"),
     ({"exclude_modules": "a" * 1_001}, "exclude_modules: * is a pattern of more than 1,000 characters"),
     ({"target_modules": "(query"}, 'target_modules: "(query" is not a regular expression: missing ), unterm*'),
-    ({"rank_pattern": {"(?i)query": 3}}, 'rank_pattern: "(?i)query" is not a regular expression: global *'),
+    ({"rank_pattern": {"(?i)query": 3}}, "rank_pattern: *(?i)query* is not a regular expression: global *"),
     ({"rank_pattern": {"query": 0}}, "rank_pattern: 0 is not a number from 1 to 1,000,000"),
     ({"layers_to_transform": -1}, "layers_to_transform: -1 is not a number from 0 to 1,000,000"),
     ({"layers_to_transform": [0], "layers_pattern": "(a+)+"}, 'layers_pattern: "(a+)+" is not the name of a list of *'),

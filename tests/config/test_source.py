@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 import textwrap
@@ -17,8 +16,6 @@ import tomli
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.commands.check import check
-from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.config.source import of_hub, read, read_file
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.review.check import conclude_unbuilt
@@ -27,7 +24,7 @@ from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings, load
 from tests.conftest import TINY
-from tests.support.git_projects import FITS, GitProject, committed, repository
+from tests.support.git_projects import GitProject, repository
 from tests.support.starting_projects import lay
 
 if TYPE_CHECKING:
@@ -270,16 +267,6 @@ def test_a_name_in_settings_or_in_a_module_is_followed(tmp_path: Path, file: str
     assert found.expected.unique == LARGE
 
 
-def test_a_name_that_hub_maps_to_a_file_is_told_without_being_asked_for(tmp_path: Path) -> None:
-    settings = declared(tmp_path, "bert-large-uncased", **{"tiny.json": TINY})
-    hub = '[tool.bertsize]\nhub = { "bert-large-uncased" = "tiny.json" }\n'
-    settings.path.write_text(hub + settings.path.read_text("utf-8"), "utf-8")
-    out = io.StringIO()
-    assert check(tmp_path, None, out=out) == GOOD
-    said = "m: the published config bert-large-uncased is from tiny.json, by hub in pyproject.toml"
-    assert said in " ".join(out.getvalue().split())
-
-
 @pytest.mark.parametrize("name", ["conf", "conf/config.json"])
 def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, name: str) -> None:
     settings = declared(tmp_path, "sizes:MODEL", **{"sizes.py": f"MODEL = {name!r}\n", "conf/config.json": TINY})
@@ -319,12 +306,3 @@ def test_a_place_in_code_is_refused(tmp_path: Path) -> None:
             f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows its config; write '
             '"module:NAME" to run it, or the name of the config on the hub'
         )
-
-
-def test_a_base_whose_table_names_code_is_said_and_its_limits_hold(tmp_path: Path) -> None:
-    project = committed(tmp_path, TINY, FITS.replace("config.json", "train.py#SMALL"))
-    project.declare(FITS.replace("90K", "95K"))
-    why = '"train.py#SMALL" names a .py file, and only a run knows its config'
-    assert f"at main it cannot be counted: {why}" in project.said()
-    (error,) = project.errors()
-    assert error.startswith("pyproject.toml:5: the limit of total was 90K at main and is 95K now, 5,000 more; ")

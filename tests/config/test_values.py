@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.json_and_toml import parse_json
-from pytest_bertsize.config.keys import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD, Listing, Refused
-from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
+from pytest_bertsize.config.keys import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD, Refused
+from pytest_bertsize.config.values import LARGEST_SIZE, resolve
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 from tests.conftest import BERT_BASE
-from tests.support.family_configs import Case, case, sample
+from tests.support.family_configs import Case, case
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Values
@@ -165,15 +164,6 @@ def test_a_key_that_steers_the_library_itself_is_refused(key: str, reason: str) 
     assert refused(None, {key: 1}) == [error(message, "remove it", f"overrides.{key}", "config-refused")]
 
 
-# values that are no sizes
-
-
-def test_a_list_takes_entries_of_its_kind() -> None:
-    words, numbers = Listing("w", (), str, ("a", "b")), Listing("n", (), int, may_be_empty=False)
-    assert [words.takes(each) for each in (["a", "b"], [], ["a", 3], ["c"])] == [True, True, False, False]
-    assert [numbers.takes(each) for each in ([1], [], [0], ["1"], [True])] == [True, False, False, False, False]
-
-
 def test_a_billion_is_the_largest_size() -> None:
     assert read({"vocab_size": LARGEST_SIZE}).sizes["V"] == LARGEST_SIZE
     ((_, kind, place, _, _),) = refused({"vocab_size": LARGEST_SIZE + 1})
@@ -215,15 +205,6 @@ def test_without_either_there_are_two_labels_and_a_warning_and_a_contradiction_i
     assert [place for _, _, place, _, _ in found] == ["overrides.num_labels"]
 
 
-def test_a_hundred_thousand_names_are_the_most() -> None:
-    most = {"id2label": {str(index): "" for index in range(MOST_LABELS)}}
-    assert read(None, most, labels=True).sizes["C"] == MOST_LABELS
-    most["id2label"][str(MOST_LABELS)] = ""
-    message = "id2label names 100,001 labels, more than 100,000"
-    found = error(message, "name fewer", "overrides.id2label", "config-refused")
-    assert refused(None, {**most, "num_labels": 2}, labels=True) == [found]
-
-
 # the table's overrides
 
 
@@ -238,33 +219,6 @@ def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file(
         (found,) = unusable.value.findings
         said = ("config-refused", "depth = 6 is refused: it is known as 3 alone", "have it followed")
         assert (found.kind, found.message, found.fix) == said
-
-
-def test_a_number_format_is_passed_over_in_silence_and_what_is_none_of_torch_s_is_refused() -> None:
-    formats = (None, "float32", "torch.bfloat16", "float8_e4m3fnuz", "auto", {"encoder": "float16", "decoder": None})
-    for value in formats:
-        values = read({"dtype": value, "torch_dtype": value})
-        assert (values.sizes, values.findings) == (SIZES, ())
-        assert not {"dtype", "torch_dtype"} & values.for_build.keys()
-    for odd in ("nn", "manual_seed", "float33", 16, {"encoder": "nn"}):
-        message = f'the key "dtype" is refused: {json.dumps(odd)} is not a number format of torch'
-        assert refused({"dtype": odd}) == [error(message, "remove it", kind="config-refused")]
-
-
-@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
-def test_an_implementation_of_somebody_else_is_refused(key: str) -> None:
-    for value in ("org/kernel", "org/kernel@main:attention", ["org/kernel"], {"text": "org/kernel"}):
-        ((_, kind, _, message, _),) = refused({key: value})
-        assert kind == "config-refused"
-        assert f'the key "{key}" is refused: {json.dumps(value)} is code to fetch' in message
-
-
-DISTINCT = {
-    (id(known.cost), str(known.harmless)): (name, key)
-    for name, family in FAMILIES.items()
-    for key, known in family.keys.all_ignored.items()
-}
-"""A family and a key for each reckoning of what a key would have cost."""
 
 
 def reported(found: Case, key: str, value: object) -> list[Finding]:
@@ -294,16 +248,6 @@ def test_the_cost_is_what_older_versions_built(
     (finding,) = reported(case(family, architecture, config), key, value)
     assert (finding.kind, finding.severity) == ("ignored-key", "warning")
     assert finding.message.endswith(f"; it would have {cost} parameters")
-
-
-@pytest.mark.parametrize(("family", "key"), DISTINCT.values())
-def test_whatever_the_value_it_is_said_to_be_ignored_or_harmless(family: str, key: str) -> None:
-    found = sample(family, FAMILIES[family].architectures[0].name)[0]
-    known = FAMILIES[family].keys.all_ignored[key]
-    for value in (None, True, False, 0, -7, 10**30, 1.5, "", "relative_key", [], [1], {}, {"0": [0, "x"]}, {"0": 1}):
-        said = reported(found, key, value)
-        assert len(said) == (value not in known.harmless)
-        assert all("is ignored: " in finding.message for finding in said)
 
 
 # what the table says of them

@@ -143,17 +143,17 @@ def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
 JSON, ALONE = {"config": "configs/*.json"}, {"config": "x.json"}
 GIVES = '{} gives the model name "bert-{}", which another file or table gives too: '.format
 REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
-    ({"bert": JSON}, ["configs/a.json"], 'can mean several files: write models."bert-{stem}"', "config"),
-    ({"bert-{stem}": ALONE}, [], 'the name has {stem}, and config = "x.json" names one file: write', ""),
+    ({"bert": JSON}, ["configs/a.json"], 'config = "configs/*.json" and the name "bert" do not match: for several', ""),
+    ({"bert-{stem}": ALONE}, [], 'config = "x.json" and the name "bert-{stem}" do not match: for several', ""),
     ({"bert-{stem}": JSON}, [], 'config = "configs/*.json" matches no file, so nothing would be checked', "config"),
     ({"bert-{stem}": JSON}, ["a/x.json", "b/x.json"], GIVES('"b/x.json"', "x"), ""),
     ({"bert-a": ALONE, "bert-{stem}": JSON}, ["c/a.json"], GIVES('"c/a.json"', "a"), ""),
     ({"bert-{stem}": JSON, "bert-a": ALONE}, ["c/a.json"], GIVES('"c/a.json"', "a"), ""),
-    ({"bert-{stme}": JSON}, ["configs/a.json"], "there is no placeholder {stme}; did you mean {stem}?", ""),
+    ({"bert-{stme}": JSON}, ["configs/a.json"], "there is no placeholder {stme}: write {stem}", ""),
     (
         {"bert-{stem}": {**JSON, "tokenizer": "{x}.txt"}},
         ["c/a.json"],
-        "there is no placeholder {x}; write",
+        "there is no placeholder {x}: write",
         "tokenizer",
     ),
     ({"bert-{stem}": {**JSON, "adapter": "{folder}"}}, ["a.json"], '"a.json" is in no folder whose name', "adapter"),

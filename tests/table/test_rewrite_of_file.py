@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import stat
 from pathlib import Path
 
@@ -74,24 +72,6 @@ def test_a_symlink_is_left_alone_and_so_is_what_it_leads_to(tmp_path: Path, befo
     assert refused(path, before) == "FILE is a symlink and was not changed: run this where the file itself is"
     assert path.readlink() == target
     assert (target.read_bytes() if target.exists() else None) == (None if before is None else before.encode())
-
-
-def test_a_hard_link_is_left_alone_and_stays_one(path: Path) -> None:
-    other = path.with_name("other.toml")
-    other.hardlink_to(path)
-    said = "FILE is one file with 1 other name (a hard link), and was not changed: give it a file of its own, "
-    assert refused(path) == f"{said}and run this again"
-    assert other.samefile(path)
-
-
-def test_a_disk_that_is_full_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", fail)
-        assert refused(path) == "FILE: cannot be written: No space left on device; nothing was changed"
-    assert only(path) == BEFORE.encode()
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-import tracemalloc
 from pathlib import Path
 from types import MappingProxyType
 
@@ -62,12 +61,6 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
     assert [limit.maximum for limit in settings.limits.values()] == [1, 2]
 
 
-def test_a_models_name_is_a_test_id(pyproject: Path) -> None:
-    for name in ("encoder", "bert-base_v1.5+fr@2", "e", "x" * 100, "é", "模型"):
-        write(pyproject, f'[project]\n[tool.bertsize.models."{name}"]\nconfig = "c"\nbudget.total = 1\n')
-        assert load(pyproject).names == (name,)
-
-
 # mistakes and their places
 
 
@@ -123,28 +116,10 @@ def test_where_no_model_is_declared_nothing_would_be_checked(
     assert (found if found is None else [*found]) == names
 
 
-def test_what_is_no_table_is_refused_with_its_line(pyproject: Path) -> None:
-    said = r':1: tool.bertsize: \[{"models": 1}\] is a list of tables: write one table'
-    with pytest.raises(SettingsError, match=said):
-        load(write(pyproject, "[[tool.bertsize]]\nmodels = 1\n"))
-
-
 def test_the_tables_of_models_are_known_right_or_wrong(pyproject: Path) -> None:
     found = tables_of_models(write(pyproject, "[tool.bertsize.models.e]\nx = 1\n[tool.bertsize.models.f]\n"))
     assert [*(found or ())] == ["e", "f"]
     assert tables_of_models(write(pyproject, "[tool.bertsize\n")) is None
-
-
-def test_a_table_whose_only_key_is_misspelt_is_no_empty_one(pyproject: Path) -> None:
-    write(pyproject, '[tool.bertsize.model.encoder]\nconfig = "c"\nbudget.total = 1\n')
-    assert load_mistakes(pyproject).endswith("tool.bertsize.model: unknown key; did you mean 'models'?")
-
-
-def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path) -> None:
-    write(pyproject, '[tool.bert_budget.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
-    said = r":1: \[tool\.bert_budget\] is not read: did you mean \[tool.bertsize\]\?$"
-    with pytest.raises(NothingDeclared, match=said):
-        load(pyproject)
 
 
 # no file that can be read
@@ -154,40 +129,15 @@ def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(pyproject: Path) -> No
     table = '[tool.bertsize.models.encoder]\nconfig = "c"\nbudget.total = 1\n'
     write(pyproject, table + "\n" * (1024 * 1024 - len(table)))
     assert load(pyproject).names == ("encoder",)
-    with write(pyproject, "").open("r+b") as stream:
-        stream.truncate(64 * 1024 * 1024)
-    tracemalloc.start()
-    try:
-        assert load_mistakes(pyproject) == f"{pyproject}: the file is larger than 1,048,576 bytes"
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert most < 4 * 1024 * 1024
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ('name = "é"'.encode("latin-1"), ": cannot be read: 'utf-8' codec can't decode byte 0xe9 in position 8"),
-        (b"[project]\nname = \n", ":2: not TOML: Invalid value at column 8"),
-        (
-            b"[a]\nbudget.total = 41.5M\n",
-            ":2: not TOML: Expected newline or end of document after a statement at column",
-        ),
-        (b"a = " + b"[" * 5_000, ": not TOML: TOML inline arrays/tables are nested more than"),
-        (b"a = " + b"9" * 5_000, ": not TOML: a number with thousands of digits"),
-    ],
-)
-def test_what_is_not_toml_is_refused_at_its_line(pyproject: Path, content: bytes, says: str) -> None:
-    pyproject.write_bytes(content)
-    assert load_mistakes(pyproject).removeprefix(f"{pyproject.parent}/").startswith(f"pyproject.toml{says}")
+    write(pyproject, table + "\n" * (1024 * 1024 - len(table) + 1))
+    assert load_mistakes(pyproject) == f"{pyproject}: the file is larger than 1,048,576 bytes"
 
 
 def test_what_is_no_file_is_refused(pyproject: Path) -> None:
     assert ": there is no such file, so no model is declared; " in load_mistakes(pyproject)
     assert load_mistakes(pyproject.parent) == f"{pyproject.parent}: this is not a regular file"
-    pyproject.symlink_to("gone.toml")
-    assert load_mistakes(pyproject) == f"{pyproject}: it is a symlink to a file that does not exist"
+    pyproject.write_bytes(b"a = " + b"[" * 5_000)
+    assert load_mistakes(pyproject).startswith("pyproject.toml: not TOML: TOML inline arrays/tables are nested more")
 
 
 def test_a_key_of_a_hundred_parts_is_the_longest_that_is_read(pyproject: Path) -> None:
@@ -226,7 +176,7 @@ def test_the_files_of_a_pattern_are_those_of_the_revision_that_is_asked_about(py
     assert parse(PATTERN, pyproject, find_two).names == ("bert-a", "bert-b")
     with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.models\."):
         parse(PATTERN, pyproject)
-    with pytest.raises(SettingsError, match=re.escape(placed(1, '"bert-{stem}"', "the name has"))):
+    with pytest.raises(SettingsError, match=re.escape(placed(1, '"bert-{stem}"', 'config = "a.json"'))):
         parse(PATTERN.replace("*", "a"), pyproject, find_two)
 
 
@@ -252,8 +202,6 @@ def test_each_model_can_be_read_by_itself(pyproject: Path) -> None:
     assert sorted(apart.wrong) == ["bad", "loose", "number"]
     assert apart.wrong["loose"] == placed(9, "loose.budget", NO_BUDGET)
     assert apart.table["hub"] == {"a/b": "c.json"}
-    without_limits = parse_apart(APART, pyproject, find_two, limits=False)
-    assert {name: model.limits for name, model in without_limits.models.items()} == {"good": (), "loose": ()}
 
 
 def test_a_mistake_beside_the_models_is_one_of_each(pyproject: Path) -> None:
