@@ -52,7 +52,7 @@ def _make_config(reference: str, inner: list[str]) -> dict[str, Any]:
     module, _, path = reference.partition(":")
     made = attrgetter(path)(importlib.import_module(module))
     limit_memory()
-    if not isinstance(made, str) and _list_items(made) is None and callable(made):
+    if callable(made) and _list_items(made) is None:
         made = made()
     for depth, key in enumerate(inner):
         within = _list_items(made) or {}

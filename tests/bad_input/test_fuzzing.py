@@ -25,7 +25,6 @@ from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.model import check_plain
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
-from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import LONGEST
 from tests.bad_input import fuzzing
 from tests.support.family_configs import PAIRS, drawn
@@ -239,14 +238,3 @@ def assert_whole(limits: tuple[Limit, ...]) -> None:
 def test_any_text_of_a_table_is_understood_or_refused_in_lines(text: bytes) -> None:
     settings = settings_or_none(text)
     assert settings is None or settings.names
-
-
-# lines
-
-
-@given(
-    fuzzing.TOML_TEXTS | st.text(fuzzing.CHARACTERS), st.lists(fuzzing.TEXTS | st.sampled_from(["tool", "bertsize"]))
-)
-def test_any_text_has_its_toml_keys_on_lines_of_its_own(text: str, path: list[str]) -> None:
-    line = line_in_toml(text, path)
-    assert line is None or 1 <= line <= text.count("\n") + 1

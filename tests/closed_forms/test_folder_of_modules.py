@@ -187,7 +187,7 @@ def module_0(kind: str, path: str) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "the file holds an object, not a list"),
+        ("{}", "it does not list modules: Expected `array`, got `object`"),
         ("[]", "it does not list modules: Expected `array` of length >= 1"),
         ("[3]", "it does not list modules: Expected `object`, got `int` - at `$[0]`"),
         (module_0("Dense", "../x"), "it does not list modules: Expected `str` matching regex *"),

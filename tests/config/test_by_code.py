@@ -109,6 +109,7 @@ class Own(Base):
     @property
     def intermediate_size(self): return 4 * self.vocab_size
     def method(self): return 1
+    def __call__(self): return {}
 
 @dataclass
 class Data:
