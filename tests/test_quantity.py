@@ -119,7 +119,7 @@ def test_the_share_that_is_used_tells_over_from_within_and_never_flatters(actual
         (PARAMETERS, 113_123_456, "110.0M", '"113.2M"', '"113.1M"'),
         (PARAMETERS, 113_123_456, "1.2B", '"0.2B"', '"0.1B"'),
         (PARAMETERS, 1_082_114, "623K", '"1.09M"', '"1.08M"'),
-        (PARAMETERS, 11_500_000_000, "2B", '"12B"', '"11B"'),
+        *((PARAMETERS, 11_500_000_000, "2B", '"12B"', '"11B"'), (PARAMETERS, 123_456, "5K", '"124K"', '"123K"')),
         (PARAMETERS, 10**15, "1K", '"1000T"', '"1000T"'),
         *((PARAMETERS, 113_123_456, like, "113_123_456", "113_123_456") for like in (86_000_000, "86_000_000", None)),
         (BYTES, 600, "500B", '"600B"', '"600B"'),

@@ -261,7 +261,7 @@ def _is_shape(value: object) -> bool:
     """Return whether a value is the shape of a tensor with at most :data:`LARGEST` parameters."""
     if not isinstance(value, list):
         return False
-    return all(type(size) is int and 0 <= size <= LARGEST for size in value) and prod(value) <= LARGEST
+    return all(type(size) is int and size >= 0 for size in value) and prod(value) <= LARGEST
 
 
 # writing

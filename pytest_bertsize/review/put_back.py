@@ -40,9 +40,7 @@ def plan_rebuilds(subject: Subject, baseline: Baseline | None, result: Result | 
     :param result: returns the result of a build when it is needed; ``None`` if nothing is built.
     """
     former, request = baseline.find_former(subject.model.name) if baseline else None, subject.request
-    if not result or not former or not former.locked or not request:
-        return None
-    if former.derivation and (subject.derivation or subject.awaits_build):
+    if not result or not former or not former.locked or former.derivation or not request:
         return None
     make = make_factory_config if former.model.factory else clean_config
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from pytest_bertsize.base import lock
 from pytest_bertsize.base.lock import BadLock, Locked, merge_accepted, parse_lock, render_lock, render_model
 from pytest_bertsize.inventory import Tensor
 from tests.support.code_changes import corpus, tree
@@ -55,9 +56,9 @@ def test_what_shares_a_tensor_of_its_own_layer_is_folded_with_it() -> None:
 
 
 def test_parameters_that_torch_does_not_see_are_read_as_they_were_and_are_a_difference() -> None:
-    hidden = replace(SMALL, hidden={"layers.*.held": ("2 of 3×2",)})
+    hidden = replace(SMALL, hidden={"layers.*.held": ("2 of 3×2",)}, sizes={"b": 1, "a": 2})
     said = render_lock({"small": hidden})
-    assert '[models.small.hidden]\n"layers.*.held" = ["2 of 3×2"]\n' in said
+    assert '.sizes]\na = 2\nb = 1\n\n[models.small.hidden]\n"layers.*.held" = ["2 of 3×2"]\n' in said
     assert (parse_lock(said, "x.lock")["small"].is_same(hidden), SMALL.is_same(hidden)) == (True, False)
 
 
@@ -65,7 +66,11 @@ def test_what_is_accepted_takes_its_place_what_was_not_looked_at_keeps_it_and_wh
     newer = replace(SMALL, built_with="transformers 6.0.0")
     other = replace(newer, config="sha256:another")
     before = {"a": SMALL, "b": SMALL, "left": SMALL}
-    assert merge_accepted(before, {"a": other, "c": newer}, ["a", "b", "c"]) == {"a": other, "b": SMALL, "c": newer}
+    assert merge_accepted(before, {"a": other, "b": newer, "c": newer}, ["a", "b", "c"]) == {
+        "a": other,
+        "b": SMALL,
+        "c": newer,
+    }
 
 
 ANEW = 'keep one side of each model\'s block, restore x.lock (git checkout -- x.lock), or remove it; then run bertsize accept --reason "…"'
@@ -79,6 +84,13 @@ ANEW = 'keep one side of each model\'s block, restore x.lock (git checkout -- x.
         ("[2, 4]", "[2, -4]", "x.lock:14: [2, -4] is not a shape: write [768, 768]"),
         ("{ frozen = [9, 4] }", "{ thawed = [9, 4] }", 'x.lock:10: {"thawed": [9, 4]} is not a shape'),
         ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is not a tensor of this model, or is tied itself'),
+        (
+            '"out.w" = [2, 4]',
+            '"out.w" = "head.w"',
+            'x.lock:14: "head.w" is not a tensor of this model, or is tied itself',
+        ),
+        ("[models.small.tensors]", "[models.small.sizes]", "x.lock:5: it has no tensors"),
+        ('"out.w"', '"out..w"', 'x.lock:14: "out..w" is not a name that a tensor can have'),
         ("layer[0:11].v", "layer[11:0].v", 'x.lock:12: "layer[11:0].v" is not a name: a range goes up'),
         ("layer[0:11].v", "layer[0-11].v", 'x.lock:12: "layer[0-11].v" is not a name: a range is written [0:12]'),
         ("layer[0:11].v", "layer.3.w", 'x.lock:13: this model has the tensor "layer.3.w" twice'),
@@ -95,6 +107,12 @@ def test_a_lock_that_is_edited_badly_is_told_with_its_line(written: str, instead
         parse_lock(TEXT.replace(written, instead, 1), "x.lock")
     assert str(bad.value).startswith(said)
     assert ANEW in str(bad.value) or "name a new file" in str(bad.value)
+
+
+def test_a_lock_of_more_tensors_than_any_project_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "MOST_TENSORS", 9)
+    with pytest.raises(BadLock, match=r"x.lock:12: the lock has more than 9 tensors"):
+        parse_lock(TEXT, "x.lock")
 
 
 def test_what_looks_like_a_number_is_sorted_and_read_like_any_name() -> None:
