@@ -21,8 +21,7 @@ OF_PARAMETERS: Mapping[str, tuple[str, int]] = {
 """Dtypes of weights by torch's names: the name in safetensors, and the bits of one number."""
 BITS: Mapping[str, int] = {**{name: bits for name, (_, bits) in OF_PARAMETERS.items()}, "int4": 4}
 """Bits of one parameter, by torch's name for its dtype."""
-TRAINED = ("float64", "float32", "bfloat16", "float16")
-"""Dtypes that an optimiser can train: torch has no gradients in an 8-bit dtype."""
+TRAINED = ("float64", "float32", "bfloat16", "float16")  # torch has no gradients in an 8-bit dtype
 
 
 def whole_bytes(elements: int, bits: int) -> int:

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, reason, shown
 
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""The start of the few lines that a checkout has in place of a file of git-LFS."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that git-LFS has not fetched
 MOST_MARKS = 3_000_000
 """The most commas, colons and opening brackets of one JSON text, which limits its memory to some 400 MB; a tokenizer of
 256,000 tokens with their ids and 580,000 merges has 2.3 million of these signs."""

@@ -23,8 +23,7 @@ class Release(NamedTuple):
 
 
 OLDEST = Release(4, 40)  # the oldest release that the comparison in docs/reference/compatibility.md covers
-NEWEST = Release(5, 23)
-"""The newest release that the closed forms are written for; for a later one, builds show whether they still hold."""
+NEWEST = Release(5, 23)  # the newest that closed forms are written for; for a later one builds show if they hold
 BROKEN = Release(5, 0)  # the releases 5.0.x, in which a class that is built on the meta device loses its ties
 
 

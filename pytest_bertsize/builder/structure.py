@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12
-LOOSE, OTHERS = "parameters", "others"
-"""Tensors in no module or beside modules, and modules that are too many for rows of their own."""
+LOOSE, OTHERS = "parameters", "others"  # tensors beside modules, and modules without a row of their own
 _WILD = frozenset("*?[")
 
 

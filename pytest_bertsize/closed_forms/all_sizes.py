@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Rule, Size
 
 T = TypeVar("T")
-MOST_WAYS = 64
-"""The most paths that are followed through the comparisons of one function; a built-in family has at most a dozen."""
+MOST_WAYS = 64  # the most paths through the comparisons of one function; a built-in family has at most a dozen
 NOT_WRITTEN = "not written: the library uses another size in its place"
 ONE_BY_ONE = "the number itself decides which parts exist"
 OF_AN_ADAPTER = "the adapter's own file sets it"

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 MOST_SAID = 3  # the most entries of a list in the table that one row of the attribution names
 NO_ENTRY = "nothing"
-TOGETHER = "together"
-"""The key of the row for parameters that no single key explains, as when both the width and the depth grow."""
+TOGETHER = "together"  # the key of the row for parameters that no single key explains, as if two grow
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
 
 Counts: TypeAlias = Mapping[str, int]  # parameters by component, without those of the components below it

@@ -26,8 +26,7 @@ class Copies(NamedTuple):
     times: Count
     start: int = 0
     keys: tuple[str, ...] = ()  # the names of the copies if they are not called by index (torch.nn.ModuleDict)
-    passes: Count | None = None
-    """The sum of the passes through all copies in one forward pass; ``None`` for one pass through each copy."""
+    passes: Count | None = None  # the passes through all copies in one forward pass; None for one through each
 
     def indices(self) -> range:
         """Return the index of each copy; indices count up from ``start``, even if the copies have keys as names."""
@@ -56,8 +55,7 @@ class Term(NamedTuple):
     shape: tuple[Count, ...]
     component: str = ""
     trainable: bool = True
-    tied_to: str | None = None
-    """The full name of the tensor that owns the storage; a star stands for the index at the same place in ``name``."""
+    tied_to: str | None = None  # the tensor that owns the storage; a star is the index at the same place in name
     copies: tuple[Copies, ...] = ()
     kind: str = ""  # the kind of the module that has the tensor, one of KINDS; "" for none of them
 

@@ -38,8 +38,7 @@ NUM_LABELS = "num_labels"
 NO_FAMILY = Family("", ConfigKeys(()), ())  # the family of a class without a config
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
 """The end of a class's name, by the task for which sentence-transformers makes the class from a config."""
-ENCODERS = ("T5EncoderModel", "MT5EncoderModel")
-"""Classes of families of which sentence-transformers uses only the encoder."""
+ENCODERS = ("T5EncoderModel", "MT5EncoderModel")  # sentence-transformers uses only the encoder of these families
 MODULES = {
     "Dense": declare.family(
         "Dense",
@@ -65,8 +64,7 @@ class Part(Struct, frozen=True):
     place: str  # the prefix of the part's keys in the whole model: ctx_model., or nothing
     suffix: str  # the end of the part's symbols in the whole model: _c, or nothing
     path: str
-    component: str
-    """The component around the part's own components; if the part has none, all its tensors are in this one."""
+    component: str  # the component around the part's own; if it has none, all its tensors are in this one
     family: Family
     architecture: Architecture
     config: ModelConfig

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
 
-MOST_PARAMETERS = 10**13
-"""The most parameters of a model that is built; no trained model has as many, so a larger one is a mistake."""
+MOST_PARAMETERS = 10**13  # no trained model has as many parameters, so a larger one is a mistake
 MOST_MEMORY = 64 * MEGABYTE  # the most bytes that a closed form may predict for a build, unless the table allows more
-BYTES_OF_A_TENSOR = 3_600
-"""Bytes that a tensor on the meta device takes with its name and its share of the modules (measured: 3.4 to 3.6 KB)."""
+BYTES_OF_A_TENSOR = 3_600  # on the meta device, with its name and its share of modules (measured: 3.4 to 3.6 KB)
 BYTES_OF_A_LABEL = 190  # bytes that a label takes: transformers writes the name of a label into two dictionaries
 CORRECT = (
     "correct the name; describe a class of your own by the keys factory, backbone and extra; contribute a closed form "

@@ -32,11 +32,9 @@ class Architecture(Struct, frozen=True):
     options: Mapping[str, bool] = {}  # constructor arguments that change a count of the class, with their defaults
     defined_in: str = "transformers"  # the module that has the class, which may be the project's own
     rules: tuple[Rule, ...] = ()
-    added: Mapping[str, Sequence[str]] = {}
-    """The additions of a project's table to the class, as text, by the key of the table that adds them."""
+    added: Mapping[str, Sequence[str]] = {}  # what a project's table adds to the class, as text, by the table's key
     since: tuple[int, ...] = ()  # the first release of transformers with the class; empty if all known ones have it
-    literals: frozenset[int] = frozenset()
-    """Numbers that a project's table has as sizes; a number that equals a key's value may or may not mean that key."""
+    literals: frozenset[int] = frozenset()  # numbers in a project's table, which may or may not mean an equal key
 
     def changed(self, change: Callable[[Dims, Sequence[Term]], Sequence[Term]], **added: Sequence[str]) -> Self:
         """Return the class with changed terms.
@@ -58,8 +56,7 @@ class Family(Struct, frozen=True):
     classes: str = ""  # the text of architectures, for reuse by a similar family
     trees: Mapping[str, str] = {}  # the texts of trees, and of parts of trees, by name
     arguments: frozenset[str] = frozenset()
-    tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
-    """Further rules by the name of a tree, for the classes with this tree."""
+    tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}  # further rules of the classes with a tree, by its name
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
     """A function that derives missing keys from the written ones, as the config class does."""
 

@@ -36,16 +36,14 @@ FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head
 """Components that get one vector for each text, not one for each token."""
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
 """Ends of class names: the head of such a class runs once for a text, except in decoders, which score each token."""
-UNUSED = "encoder.cross_attention"
-"""The component that a text alone does not use: cross-attention needs another model's states."""
+UNUSED = "encoder.cross_attention"  # a text alone does not use it: it needs another model's states
 LINEAR = ("linear", "quantised_linear")
 OUTPUTS = ("attention.output.dense", "attention.dense", "attention.out_lin", "attn.o_proj", "attn.out_proj", "attn.Wo")
 """The linear layers after an attention. The width of their inputs is that of the attention's two matrix products over
 all pairs of tokens: queries with keys, and weights with values.
 """
 
-UNEXPECTED = "unexpected"
-"""The component of products that belong to no other component, such as those of tensors that no closed form has."""
+UNEXPECTED = "unexpected"  # the component of products that belong to no other component
 
 
 def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:

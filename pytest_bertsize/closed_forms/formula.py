@@ -71,8 +71,7 @@ class Product(NamedTuple):
     """A summand of a formula."""
 
     number: int
-    factors: tuple[Sum | Formula, ...] = ()
-    """The factors in order; a factor that is a formula, or a sum of several terms, is written in brackets."""
+    factors: tuple[Sum | Formula, ...] = ()  # in order; a formula, or a sum of several terms, is written in brackets
 
 
 class Formulas:

@@ -29,8 +29,7 @@ TARGET, ORIGINAL, COPY = "base_layer", "original_module", "modules_to_save.defau
 """The children of a module: the target of an adapter; the original of a saved module, and the copy that trains."""
 LORA = "adapters.lora"
 SAVED = "adapters.modules_to_save"
-LINEAR = ("linear", "transposed_linear")
-"""Kinds of module that PEFT treats as linear layers: ``torch.nn.Linear``, and ``Conv1D`` of transformers."""
+LINEAR = ("linear", "transposed_linear")  # PEFT's linear layers: torch.nn.Linear, and Conv1D of transformers
 ADAPTABLE = (*LINEAR, "embedding")
 CLASSIFIERS = ("classifier", "score")
 BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}
@@ -156,8 +155,7 @@ class _Placement:
         trained -= {owner for name, owner in owners.items() if around[name]}
         weights = {name.removesuffix(".weight"): term for name, term in name_tensors(self.terms)}
         last = {name.rpartition(".")[0]: name for name in owners}
-        first: dict[tuple[str, str], str] = {}
-        """The first copy of a tensor that is tied to an owner outside of the saved module, by module and owner."""
+        first: dict[tuple[str, str], str] = {}  # the first copy of a tensor with an outer owner, by module and owner
 
         def put_inside(pattern: str, saved: str, child: str) -> str:
             parts, depth = pattern.split("."), len(saved.split("."))

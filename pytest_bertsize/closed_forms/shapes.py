@@ -32,16 +32,14 @@ if TYPE_CHECKING:
 
 OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")  # keys of lists with an entry for each layer
 MOST_IN_A_REPORT = 3
-FURTHEST_IN_A_REPORT = 0.7
-"""The largest distance of a shape in a report, a sum of logarithms: a size that changes by a tenth adds about 0.1."""
+FURTHEST_IN_A_REPORT = 0.7  # a sum of logarithms: a size that changes by a tenth adds about 0.1
 FURTHEST, WIDEST, DEEPEST = 4, 1_024, 24
 """The largest multiple of a present size that is tried, and the width and depth that are tried for small models, too:
 those of BERT-large."""
 MOST_TRIED = 32  # the most values of one size that are tried beside another size; these are the nearest ones
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 """The symbols for numbers of heads, for sizes of feed-forward layers, and for rows of embeddings."""
-HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
-"""Keys of the width of a head, in families where it does not follow from the model's width."""
+HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")  # widths of a head of their own
 OF_ADAPTER = ("r", "target_modules")
 
 Sizes: TypeAlias = Mapping[str, int]

@@ -31,8 +31,7 @@ class Monomial(Struct, frozen=True):
     """A summand of a sum, such as ``4·D²`` or ``D/2``."""
 
     number: Fraction
-    powers: tuple[tuple[Base, int], ...] = ()
-    """The bases, each once with its exponent, in a fixed order; a base with a negative exponent is a divisor."""
+    powers: tuple[tuple[Base, int], ...] = ()  # bases with their exponents, in a fixed order; negative: a divisor
 
     @property
     def is_whole(self) -> bool:
@@ -40,12 +39,10 @@ class Monomial(Struct, frozen=True):
         return self.number.denominator == 1 and all(exponent > 0 for _, exponent in self.powers)
 
 
-Sum: TypeAlias = tuple[Monomial, ...]
-"""A sum without like terms, in a fixed order, so that sums of the same value compare equal. Zero has no terms."""
+Sum: TypeAlias = tuple[Monomial, ...]  # without like terms, in a fixed order, so that equal sums compare equal
 Count: TypeAlias = "int | Expression"
 ONE: Sum = (Monomial(Fraction(1)),)
-Base: TypeAlias = "str | Floor | Sum"
-"""The base of a power in a monomial: the name of a size, a rounded quotient, or a sum in a divisor."""
+Base: TypeAlias = "str | Floor | Sum"  # the base of a power: the name of a size, a rounded quotient, or a sum
 
 
 def terms_of(count: Count) -> Sum:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
 
 MULTIPLE = 64  # the number that widths and vocabularies are multiples of, for the matrix units of a GPU
-NO_WIDTHS = ("A", "Ad", "Q", "T", LABELS)
-"""Symbols of sizes that are no widths: numbers of heads, of token types and of labels."""
+NO_WIDTHS = ("A", "Ad", "Q", "T", LABELS)  # symbols of numbers of heads, of token types and of labels
 TOKENS = 1_000
 POSITIONS = 512
 

@@ -13,8 +13,7 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.table.settings import SettingsError
 
-GOOD, FOUND, MISTAKEN = 0, 1, 2
-"""The exit statuses: success; a finding; a mistake in a table, in a config or on the command line."""
+GOOD, FOUND, MISTAKEN = 0, 1, 2  # success; a finding; a mistake in a table, a config or the command line
 
 
 def read_style(out: TextIO, verbosity: int = 0) -> Style:

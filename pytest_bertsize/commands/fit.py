@@ -38,8 +38,7 @@ class Row(NamedTuple):
     parameters: int
     flops: int | None
     adapter: dict[str, Any]  # the keys of the adapter whose values differ from today's
-    limited: dict[str, int]
-    """The parameters under each limit on the adapter, by component: ``trainable``, or one inside the adapter."""
+    limited: dict[str, int]  # the parameters under each limit on the adapter: trainable, or a component of it
 
 
 def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, form: str = "text") -> str:

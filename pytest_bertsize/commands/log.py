@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.history import History, Row
     from pytest_bertsize.reports.drawing import Style
 
-MOST_ROWS = 100
-"""The most rows of a model in the terminal, which shows the latest ones; JSON and Markdown have all rows."""
+MOST_ROWS = 100  # the most rows of a model in the terminal, the latest; JSON and Markdown have all
 LABEL = 24  # the most characters of a commit's or tag's name
 DAY = len("2026-11-22")
 INDENT = "  "

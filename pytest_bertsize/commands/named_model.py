@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
 
 TABLE = "pyproject.toml"
-ALWAYS_REVISIONS = ("HEAD", "main", "master")
-"""Names that are always taken for a revision: if there is no such revision, an error says so."""
+ALWAYS_REVISIONS = ("HEAD", "main", "master")  # an error if there is no such revision, and no name of a model
 DECLARED = "::"  # between a pyproject.toml and the name of a model that it declares
 
 

@@ -65,18 +65,15 @@ class Adapter(Struct, frozen=True):
     bias: Literal["none", "all", "lora_only"] = "none"
     use_dora: bool = False
     lora_bias: bool = False
-    rank_pattern: dict[_End, _Rank] = {}
-    """Regular expressions over the end of a module's name, and the ranks of matching modules; the first match wins."""
+    rank_pattern: dict[_End, _Rank] = {}  # ranks by a regular expression over a name's end; the first match wins
     task_type: _Task | None = None
     layers_to_transform: tuple[Annotated[int, Meta(ge=0, le=1_000_000)], ...] = ()
     """Indices of layers; empty: all of them."""
-    layers_pattern: tuple[_List, ...] = ()
-    """Names of the lists of layers to which ``layers_to_transform`` refers; empty: any list."""
+    layers_pattern: tuple[_List, ...] = ()  # the lists of layers to which layers_to_transform refers; empty: any
     start: str = ""  # the value of ``init_lora_weights`` if it affects ranks, else ``""``
     targets_of: str = ""  # the family whose default targets PEFT takes, if the adapter has no ``target_modules``
     method: str = "LORA"  # PEFT's name of the method. All keys of a method other than LORA are in ``passed_on``.
-    passed_on: Mapping[str, object] = {}
-    """Keys that PEFT gets and no closed form describes: the model is then compared with its budget alone."""
+    passed_on: Mapping[str, object] = {}  # keys that PEFT gets and no closed form describes
 
     @property
     def for_build(self) -> dict[str, object]:
@@ -115,8 +112,7 @@ WITHOUT_CLOSED_FORM = (
 REFUSED = "megatron_config"  # a key that makes PEFT run code that the file names
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED))
 
-CUTTING = ("pissa", "olora", "loftq")
-"""Words of ``init_lora_weights`` that cut a rank to the number of the weight's rows or columns, if that is smaller."""
+CUTTING = ("pissa", "olora", "loftq")  # init_lora_weights that cut a rank to the weight's rows or columns
 HANDED_OVER = ("pissa", "olora", "orthogonal")
 """Words of ``init_lora_weights`` that PEFT gets, as ranks depend on them; ``loftq`` fails on the meta device."""
 TARGETS: Mapping[str, tuple[str, ...]] = {

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.release import Release
 
 
-NAMED_BY_LABELS = ("id2label", "label2id")
-"""Keys whose objects have one entry per label, and so may have more entries than other objects."""
+NAMED_BY_LABELS = ("id2label", "label2id")  # objects with one entry per label, which may be many
 
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
@@ -103,10 +102,8 @@ class Size(NamedTuple):
     default: int | None  # the value of a missing key; ``None`` if the library then takes another size in its place
     repeats: bool = False  # true if the size is a number of layers, each of which takes time to build
     minimum: int = 1
-    aliases: tuple[str, ...] = ()
-    """Other names of the key, which the family's config class itself replaces (its ``attribute_map``)."""
-    unread: tuple[str, ...] = ()
-    """Other names of the key, which only later releases read; they are harmless if the file has the key too."""
+    aliases: tuple[str, ...] = ()  # other names that the config class itself replaces (its attribute_map)
+    unread: tuple[str, ...] = ()  # other names that only later releases read; harmless if the file has the key too
 
 
 class Switch(NamedTuple):
@@ -114,8 +111,7 @@ class Switch(NamedTuple):
 
     key: str
     default: bool
-    needs: str = ""
-    """The key of another switch, which must be true if this one is true, else the config class refuses the config."""
+    needs: str = ""  # another switch, which must be true if this one is, else the config class refuses the config
     null: bool = False  # true if the library accepts ``null``, which then means the default
 
 
@@ -126,8 +122,7 @@ class Choice(NamedTuple):
     default: str | None
     words: Collection[str]
     null: bool = False  # true if ``null`` is allowed, although it is not the default
-    taken_for: Mapping[str, str] = MappingProxyType({})
-    """Replacements that the config class makes, by the word in the file."""
+    taken_for: Mapping[str, str] = MappingProxyType({})  # what the config class takes a word of the file for
 
 
 class Listing(NamedTuple):
@@ -138,8 +133,7 @@ class Listing(NamedTuple):
     of: type[int | str]
     words: Collection[str] = ()  # the allowed words; empty: any word of letters, digits and underscores
     separator: str = ""  # the separator of words in a file that writes them as one string: ``"c2p|p2c"``
-    as_long_as: str = ""
-    """The key of another list; if the list of ``key`` is missing or ``null``, it is as long, and each entry is 1."""
+    as_long_as: str = ""  # another list; if key is missing or null, it is as long as that one, and each entry is 1
     may_be_empty: bool = True
 
 
@@ -157,8 +151,7 @@ class Rule(NamedTuple):
     """A condition on the values of several keys; if it fails, the class refuses them or builds another model."""
 
     keys: tuple[str, ...]  # keys of the condition; a message names the line of the first
-    holds: Callable[[Mapping[str, Any]], bool]
-    """A function that gets the values by key and returns whether the condition is met."""
+    holds: Callable[[Mapping[str, Any]], bool]  # returns whether the values by key meet the condition
     message: str  # the message if the condition is not met: a format string for the values by key
     fix: str
 
@@ -207,21 +200,18 @@ class Refused(NamedTuple):
     fix: str
 
 
-EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
-"""Keys that transformers 4 writes into every config, and transformers 5 does not read."""
+EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}  # transformers 4 writes it, transformers 5 does not read it
 
 
 class Until(NamedTuple):
     """A change of a family's keys that came with a release of transformers."""
 
     release: tuple[int, ...]  # the first release with the change
-    change: Callable[[ConfigKeys], ConfigKeys]
-    """A function that undoes the change: it gets the later keys and returns those of earlier releases."""
+    change: Callable[[ConfigKeys], ConfigKeys]  # gets the later keys and returns those of earlier releases
     source: str  # the address of the change in the library, or of the file that has it
 
 
-_KINDS = ("sizes", "switches", "choices", "lists", "indices")
-"""The fields of :class:`ConfigKeys` that hold keys whose values are read."""
+_KINDS = ("sizes", "switches", "choices", "lists", "indices")  # the fields of ConfigKeys whose values are read
 
 
 class ConfigKeys(Struct, frozen=True, dict=True):
@@ -237,13 +227,11 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     rules: tuple[Rule, ...] = ()
     ignored: Mapping[str, Ignored] = {}  # keys that look as if they changed a count, and do not
     labels: int = 2  # the default of ``num_labels``
-    inert: frozenset[str] = frozenset()
-    """Keys that change no count, from the family's published configs; the class may refuse their values."""
+    inert: frozenset[str] = frozenset()  # keys that change no count; the class may refuse their values
     open: bool = False  # true if the project's own code may read unknown keys, so that they need no warning
     until: tuple[Until, ...] = ()  # changes of the keys since older releases, which ``at`` undoes
     refused: Mapping[str, Refused] = {}  # keys with values that no closed form describes
-    padding: Index | None = None
-    """The key with the row for padding, after which a text's positions begin; ``None``: they begin at the first row."""
+    padding: Index | None = None  # the key of the padding row, after which positions begin; None: at the first row
 
     def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
         """Return the keys as a release of transformers reads them: later changes are undone, the latest first."""
@@ -321,14 +309,12 @@ class Values(NamedTuple):
 
     sizes: dict[str, int | None]  # sizes by symbol
     switches: dict[str, Any]  # booleans, words and tuples by key
-    for_build: dict[str, object]
-    """Keyword arguments for the family's config class: the values in the file, under the names in the file."""
+    for_build: dict[str, object]  # arguments of the config class: the values under the names in the file
     findings: tuple[Finding, ...]  # warnings alone: with an error no values are returned
     assumed: Mapping[str, object] = MappingProxyType({})
     """Values by key that the closed form assumes, also defaults; a key in an object is written ``encoder.hidden_size``.
     A missing size is left out if the library takes another size in its place."""
-    unknown: tuple[str, ...] = ()
-    """Keys of the file that the family does not know, and that the config class does not get."""
+    unknown: tuple[str, ...] = ()  # keys of the file that the family does not know, and the config class does not get
 
 
 def explain_refusal(key: str, value: object) -> str:

@@ -27,12 +27,10 @@ LARGEST = 1024 * 1024  # the most bytes of a config; the largest published one h
 DEEPEST = 64  # the most levels of nested objects and lists; transformers' own reader gives up at some hundreds
 MOST_CONTAINERS = 20_000  # the most objects and lists in a config; a usual one has a dozen
 MOST_KEYS = 2_000  # the most keys in one object; published configs have up to about a hundred
-LONGEST_INTEGER = 14_280
-"""The most bits of a whole number, so that it has no more than the 4,300 digits that Python writes."""
+LONGEST_INTEGER = 14_280  # the most bits of a whole number: Python writes at most 4,300 digits
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
-OF_ALL = ("dtype", "torch_dtype", "quantization_config")
-"""Keys that a composed config has if they have the same value in all its parts."""
+OF_ALL = ("dtype", "torch_dtype", "quantization_config")  # keys that a composed config has if all its parts agree
 
 
 class ModelConfig(Struct, frozen=True, eq=False, dict=True):
@@ -42,23 +40,17 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     key_path: KeyPath  # the keys that lead to the object; empty for the file's top level
     data: dict[str, object]
     sha256: str  # the hash of the file's bytes; without a file, of canonical JSON
-    line_of: Callable[[KeyPath], int | None] = lambda _: None
-    """A function that returns the line of a key by its full path in the file."""
-    by_own_names: dict[str, object] = {}
-    """The object with the names in the file, if keys of :attr:`data` are renamed; else empty."""
-    names_in_file: Mapping[KeyPath, KeyPath] = {}
-    """The path in the file of each renamed key, by its path with the new name."""
+    line_of: Callable[[KeyPath], int | None] = lambda _: None  # returns the line of a key by its path in the file
+    by_own_names: dict[str, object] = {}  # the object with the names in the file, if keys of data are renamed
+    names_in_file: Mapping[KeyPath, KeyPath] = {}  # each renamed key's path in the file, by its new path
     pair: str = '"{}": {}'  # the format string for a key and its value, in the syntax of the file
     origin: str = ""  # the source of a config that is named by a name of the hub; ``""`` for any other config
     by_hub: bool = False  # true if the table's ``hub`` maps a name of the hub to this config
-    parts: Mapping[str, ModelConfig] = {}
-    """The configs of which a composed config consists, by name; empty for any other."""
-    primary: str = ""
-    """The name of the part whose keys have no prefix in :attr:`flat`; ``""`` if the keys of all parts have one."""
+    parts: Mapping[str, ModelConfig] = {}  # the configs in a composed config, by name; empty for any other
+    primary: str = ""  # the part whose keys have no prefix in flat; "" if the keys of all parts have one
     whole: str = ""  # the name of a composed config in reports
     modules: tuple[Module, ...] = ()  # the modules of a folder of sentence-transformers
-    unknown: Mapping[str, tuple[str, str]] = {}
-    """The problem and the fix of each value that only a run knows, or that is not plain data, by its key."""
+    unknown: Mapping[str, tuple[str, str]] = {}  # problem and fix of each value that only a run knows, by key
     ignored: tuple[str, ...] = ()  # the table's ``ignored``: keys that only the project's own code reads
 
     @property

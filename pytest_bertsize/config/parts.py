@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 
 MODULES = "modules.json"  # the file in which sentence-transformers lists the modules of a folder
 LIBRARY = "sentence_transformers."
-EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})
-"""Classes of sentence-transformers' modules that have no parameters."""
+EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})  # modules without parameters
 CONFIG = "config.json"  # the file with the config of a module that has parameters, in the module's own folder
 TRANSFORMERS = ("Transformer", "MLMTransformer")
-KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})
-"""Classes of modules that have a closed form; a model with any other module needs a factory."""
+KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})  # modules that have a closed form
 SETTINGS = tuple(
     f"sentence_{each}_config.json"
     for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -70,8 +68,7 @@ class Module(NamedTuple):
     kind: str  # the name of the module's class: ``Dense``
     at: str  # the module's name in ``modules.json``: ``2``
     config: ModelConfig
-    settings: Mapping[str, Any] = MappingProxyType({})
-    """The keys of the file that sentence-transformers writes beside a transformer's config."""
+    settings: Mapping[str, Any] = MappingProxyType({})  # keys that sentence-transformers writes beside a config
 
     @property
     def is_transformer(self) -> bool:

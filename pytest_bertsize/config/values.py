@@ -42,15 +42,12 @@ if TYPE_CHECKING:
 
 LARGEST_SIZE = 10**9
 MOST_LAYERS = 1_000  # the most layers of a model: a layer takes 1.3 ms to build, so that 10⁵ layers would take minutes
-LONGEST_LIST = 1_000
-"""The most entries of a list in a config: each entry is at least one module, which takes time to build."""
-MOST_LABELS = 100_000
-"""The most labels: transformers first makes a name for each label, and 10⁸ names end in a MemoryError."""
+LONGEST_LIST = 1_000  # the most entries of a list: each is at least one module, which takes time to build
+MOST_LABELS = 100_000  # transformers makes a name for each label, and 10⁸ names end in a MemoryError
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
 _WORD = re.compile(r"\w{1,100}")
 MOST_NAMED = 8  # the most keys that one sentence names
-LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
-"""Keys that give the number of labels: an override of one key replaces all of them in the file."""
+LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})  # an override of one replaces all in the file
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write a size, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
@@ -61,10 +58,8 @@ TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the
 class Dims(Struct, frozen=True):
     """Sizes and switches of a model: ``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown."""
 
-    sizes: Mapping[str, Any]
-    """Sizes by symbol: ``{"V": 30522, "D": 768, …}``, in the order of reports; ``None`` if the config has none."""
-    switches: Mapping[str, Any]
-    """Switches by key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
+    sizes: Mapping[str, Any]  # by symbol, in the order of reports: {"V": 30522, "D": 768, …}; None if there is none
+    switches: Mapping[str, Any]  # by key: {"tie_word_embeddings": True, "hidden_act": "gelu", …}
     is_symbolic: bool = False  # true if the sizes are symbols (``pytest_bertsize.closed_forms.symbols``)
     release: Release = NEWEST  # the release of transformers: releases build different tensors from the same sizes
 

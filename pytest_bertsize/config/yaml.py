@@ -27,8 +27,7 @@ from pytest_bertsize.config.model_config import (
 )
 from pytest_bertsize.wording import printable, reason, shown
 
-MOST_EVENTS = 200_000
-"""The most keys, values, beginnings and ends of objects and lists in a file; PyYAML takes 10 µs for each."""
+MOST_EVENTS = 200_000  # the most keys, values, beginnings and ends in a file; PyYAML takes 10 µs for each
 FIX = 'write the value, set it by overrides, or name a function that composes the config, as in config = "module:make"'
 COMPOSE = (
     'name a function of the project that does, as in config = "module:make": it returns '

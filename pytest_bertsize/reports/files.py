@@ -63,8 +63,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
     base: RunBase | None = None  # the revision that the run compares with
     step_summary: Path | None = None  # the file of GitHub's step summary, to which the report is appended after the run
     builds: bool = True  # true if the run builds its models
-    asked: AskedAbout | None = None
-    """The release of transformers that closed forms describe; a run that builds reports the imported one instead."""
+    asked: AskedAbout | None = None  # the release that closed forms describe; a run that builds reports its own
     problems: list[str] = []  # one sentence for each file that could not be written
 
     @cached_property

@@ -9,8 +9,7 @@ from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, ModelReport, Row, RunReport
 from pytest_bertsize.wording import exact, plural, printable
 
-MARK = "<!-- pytest-bertsize report -->"
-"""The first line of a page, by which it is recognised as a report of pytest-bertsize."""
+MARK = "<!-- pytest-bertsize report -->"  # the first line of a page, by which a report of ours is recognised
 LONGEST = 60_000  # the most characters of a page; GitHub refuses comments of more than 65,536
 MOST_LINES = 20  # the most lines of a list, such as the findings of a model
 MOST_MODELS = 100  # the most models in the overview
@@ -19,8 +18,7 @@ _NAME = 60  # the most characters of a name in a table
 _TEXT = 1_000  # the most characters of an inserted text
 _EMOJI = {"✓": "✅", "✗": "❌", "!": "⚠️"}  # emoji for marks, because GitHub shows no other colours in Markdown
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
-_NOTHING = "<!-- -->"
-"""An invisible comment that keeps GitHub from making a mention, reference, link or emoji of a text."""
+_NOTHING = "<!-- -->"  # keeps GitHub from making a mention, reference, link or emoji of a text
 _DOLLAR = "<span>$</span>"  # a dollar sign in the form in which GitHub does not read it as the start of a formula
 _JOINED = re.compile(
     r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)", re.IGNORECASE

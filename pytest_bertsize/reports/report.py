@@ -15,8 +15,7 @@ from msgspec import Meta, Struct
 from pytest_bertsize.inventory import TOTAL
 
 Verdict = Literal["passed", "failed", "uncounted"]
-NOTES_FOR_REVIEWERS = {"budget-loosened", "differs-from-lock"}
-"""Kinds of notes that a reviewer reads although the model passes."""
+NOTES_FOR_REVIEWERS = {"budget-loosened", "differs-from-lock"}  # a reviewer reads them although the model passes
 
 
 def says(description: str) -> Meta:

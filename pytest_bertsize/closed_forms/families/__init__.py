@@ -27,8 +27,7 @@ _FILES = (
     *("bart mbart marian pegasus m2m_100 led", "t5 mt5 umt5", "whisper", "encoder-decoder"),
 )
 """The families of each file, the first of which names the file; messages and documentation have this order."""
-FILE_OF = {name: names.split()[0].replace("-", "_") for names in _FILES for name in names.split()}
-"""The file of each family."""
+FILE_OF = {name: names.split()[0].replace("-", "_") for names in _FILES for name in names.split()}  # by family
 
 
 class _Families(Mapping[str, Family]):

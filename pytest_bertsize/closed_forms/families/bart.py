@@ -32,8 +32,7 @@ STACK = """
   -                             @{stack}.norm
     <norms>
 """
-SINUSOIDS = "embed_positions   embedding P D   frozen"
-"""Sinusoidal positions, which are stored and not trained (Vaswani et al. 2017, section 3.5)."""
+SINUSOIDS = "embed_positions   embedding P D   frozen"  # not trained (Vaswani et al. 2017, section 3.5)
 EMBEDDING_NORM = "layernorm_embedding   layer_norm D"
 LAST_NORM = "layer_norm   layer_norm D"
 GENERATORS = """

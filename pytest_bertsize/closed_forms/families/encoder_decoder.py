@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.values import Dims
 
-SIDES = {"encoder": "e", "decoder": "d"}
-"""Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
+SIDES = {"encoder": "e", "decoder": "d"}  # the suffix of its symbols: De is the width of the encoder
 CROSS_WIDTH = "cross_attention_hidden_size"
 PROJECTION = "decoder.projection"
 

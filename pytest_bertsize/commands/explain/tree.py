@@ -33,10 +33,8 @@ class Line(Struct, frozen=True):
     formula: str = ""
     numbers: str = ""  # the formula with sizes in place of symbols, or a tensor's shape
     count: int = 0  # the parameters; for the line one layer and the lines inside it, the parameters of a single layer
-    in_all: int | None = None
-    """The parameters in all layers, for the line ``one layer`` and the lines inside it; ``None`` for other lines."""
-    minor: bool = False
-    """True for a line that is drawn dim: a kind of parameter, a tensor, or a line without parameters."""
+    in_all: int | None = None  # the parameters in all layers, for lines of one layer; None for other lines
+    minor: bool = False  # true if the line is drawn dim: a kind of parameter, a tensor, or nothing to count
     tensor: bool = False  # true if the line has the name of a tensor, which may be shortened for a narrow terminal
 
 

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review.examine import Subject
 
-GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
-"""Keys of Google's bert_config.json, which names neither a family nor a class."""
+GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")  # keys of Google's bert_config.json
 ENDS = {
     "SEQ_CLS": ("ForSequenceClassification",),
     "TOKEN_CLS": ("ForTokenClassification",),
@@ -60,8 +59,7 @@ SAYS_NOTHING = frozenset(
 )
 """Parts of a path that name no model."""
 LONGEST = 100  # the most characters of a model's name
-_DIGITS = range(3, 6)
-"""The digits that a limit may have: rounding up to three adds at most one percent; more than five are hard to read."""
+_DIGITS = range(3, 6)  # a limit's digits: rounding to three adds at most 1 %; more than five are hard to read
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
 _WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
 _STEP = re.compile(r"(^|/)(checkpoint|ckpt|global_step|step|epoch)[-_]?\d+/", re.IGNORECASE)
@@ -101,10 +99,8 @@ class Proposal:
         self._by_hand: dict[str, str] = {}
         """The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file."""
         self._unknown: dict[str, list[str]] = defaultdict(list)  # files of unknown families, by their model_type
-        self._parts: set[str] = set()
-        """Configs that are not models of their own, because a folder of modules or an adapter uses them."""
-        self._copies: dict[str, list[str]] = defaultdict(list)
-        """The configs in checkpoints by the config that they are copies of."""
+        self._parts: set[str] = set()  # configs that a folder of modules or an adapter uses, no models of their own
+        self._copies: dict[str, list[str]] = defaultdict(list)  # configs in checkpoints, by the config that they copy
         for file, content in self._files.read_all(self._files.configs):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
                 self._by_hand |= {file: why} if (why := self._read(file, content)) else {}

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.project import Project
 
 LOCK = "bertsize.lock"  # the name of the lock's file, if the table names none
-KEPT = ("keys", "ignored", "overrides", "build")
-"""Keys of a declared model that change its build, or the reading of its config."""
+KEPT = ("keys", "ignored", "overrides", "build")  # keys that change a declared model's build or its config
 MORE = "4GB"  # the memory of a build that needs more than a build of the project's code gets
 LONGER = 120  # the seconds of a build that takes longer than a build gets
 OUTSIDE, IGNORED, UNTRACKED = "it is outside the repository", "git ignores it", "git does not track it yet"

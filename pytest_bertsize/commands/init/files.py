@@ -32,8 +32,7 @@ class Files:
     def __init__(self, root: Path) -> None:
         """List the Python, JSON and YAML files, in a repository only those that git does not ignore."""
         self.root = root
-        self.left_out: list[str] = []
-        """The files that are not read although they have the name of a config, or seem to define a model."""
+        self.left_out: list[str] = []  # files that are not read, but look like a config or define a model
         paths = _list_paths(root)
         tables = (root / path for path in paths if path.endswith("/pyproject.toml"))
         others = tuple(f"{table.parent.relative_to(root)}/" for table in tables if tables_of_models(table) is not None)

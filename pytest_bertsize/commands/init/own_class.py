@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
 
 LARGE = 5  # the divisor of the total: a nested component with at least a fifth of it gets a limit of its own
-ROWS_OF_MODULES = 20
-"""The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
-_DIVIDED = re.compile("hidden|dim|d_model|head")
-"""Names of sizes that are doubled in a trial, because one has to divide another."""
+ROWS_OF_MODULES = 20  # without a closed form a module with a twentieth of the total gets a limit of its own
+_DIVIDED = re.compile("hidden|dim|d_model|head")  # a trial doubles these sizes, because one has to divide another
 
 
 class Draft(Struct, frozen=True):
@@ -46,10 +44,8 @@ class Draft(Struct, frozen=True):
     kwargs: Mapping[str, Any]
     config: str = ""
     family: str = ""  # the family, for a config without a model_type
-    build: Mapping[str, str | int] = {}
-    """The device, memory or seconds of the build, if the model needs others than are usual."""
-    backbones: Mapping[str, str] = {}
-    """The class of each backbone by its attribute (``""`` for the model itself); empty without a closed form."""
+    build: Mapping[str, str | int] = {}  # device, memory or seconds, if the build needs others than are usual
+    backbones: Mapping[str, str] = {}  # the class of each backbone by its path; empty without a closed form
     options: Mapping[str, bool] = {}
     tied: Mapping[str, str] = {}
     without: Sequence[str] = ()

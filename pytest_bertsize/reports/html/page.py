@@ -118,8 +118,7 @@ def _list_parts(model: ModelReport) -> list[tuple[Row, str, int, dict[str, str]]
 
 # bars: two models on one scale; an excess extends past the line of the budget
 
-COLOURS = 8
-"""The number of colours: each canonical component has its own, and the other components share the remaining ones."""
+COLOURS = 8  # each canonical component has its own colour; the others share the remaining ones
 
 
 class Cell(NamedTuple):
@@ -146,8 +145,7 @@ class Bars(NamedTuple):
 
     scale: int
     sides: list[Bar]
-    limit: int | None
-    """The limit of the total; ``None`` without one, or if it is so large that the bars would be small beside it."""
+    limit: int | None  # the total's limit; None without one, or if the bars would be small beside it
 
     def share(self, count: int) -> str:
         """Return a count as a percentage of the whole width."""
