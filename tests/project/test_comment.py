@@ -38,28 +38,24 @@ GATE, COMMENT = yaml.safe_load(SHOWN), yaml.safe_load((HOW_TO / "size-comment.ym
 (STEP,) = JOB["steps"]
 
 
-@pytest.fixture
-def artifact(tmp_path: Path) -> Path:
-    folder = tmp_path / "artifact"
+def leave(tmp_path: Path, model: ModelReport) -> Path:
+    """Write the artifact of a run, and return its folder."""
+    report, folder = run(model), tmp_path / "artifact"
     folder.mkdir()
+    (folder / "bertsize.json").write_text(render_report(report, ".json"), encoding="utf-8")
+    (folder / "bertsize.md").write_text(markdown(report), encoding="utf-8")
     return folder
 
 
-def leave(folder: Path, model: ModelReport) -> None:
-    report = run(model)
-    (folder / "bertsize.json").write_text(render_report(report, ".json"), encoding="utf-8")
-    (folder / "bertsize.md").write_text(markdown(report), encoding="utf-8")
-
-
-def posted(artifact: Path, *, earlier: str = "", numbers: str = "7", status: int = 0) -> list[str]:
+def posted(tmp_path: Path, *, earlier: str = "", numbers: str = "7", status: int = 0) -> list[str]:
     """What was changed on GitHub: the calls that are no question."""
-    folder = artifact.parent / "job"
+    folder = tmp_path / "job"
     folder.mkdir()
     (folder / "gh").write_text(GH, encoding="utf-8")
     (folder / "gh").chmod(0o755)
     given = {"GH_TOKEN": "t", "GH_REPO": "o/r", "RUN": "1", "SHA": "a" * 40, "HEAD": "o:change", "LC_ALL": "C.UTF-8"}
     assert given.keys() == STEP["env"].keys()
-    answers = {"TOLD": "told", "ARTIFACT": str(artifact), "OPEN": numbers, "EARLIER": earlier}
+    answers = {"TOLD": "told", "ARTIFACT": "../artifact", "OPEN": numbers, "EARLIER": earlier}
     done = run_apart(["bash", "-eo", "pipefail", "-c", STEP["run"]], folder, path_to(folder), **given, **answers)
     assert done.returncode == status, done.stdout
     return [line for line in (folder / "told").read_text("utf-8").splitlines() if "body=@" in line]
@@ -79,34 +75,33 @@ REPLACED = "api --method PATCH repos/o/r/issues/comments/41 -F body=@bertsize/be
     ],
 )
 def test_a_report_is_posted_where_it_has_news(
-    artifact: Path, model: Callable[[], ModelReport], earlier: str, numbers: str, calls: list[str]
+    tmp_path: Path, model: Callable[[], ModelReport], earlier: str, numbers: str, calls: list[str]
 ) -> None:
-    leave(artifact, model())
-    assert posted(artifact, earlier=earlier, numbers=numbers) == calls
+    leave(tmp_path, model())
+    assert posted(tmp_path, earlier=earlier, numbers=numbers) == calls
 
 
-def test_a_run_that_left_no_report_is_not_taken_for_one_without_a_change(artifact: Path) -> None:
-    artifact.rmdir()
-    assert posted(artifact) == [NEW]
-    said = (artifact.parent / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
+def test_a_run_that_left_no_report_is_not_taken_for_one_without_a_change(tmp_path: Path) -> None:
+    assert posted(tmp_path) == [NEW]
+    said = (tmp_path / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
     assert said == f"{MARK}\n\n## ❌ Model size: the run left no report\n"
 
 
-def test_a_link_is_no_report(artifact: Path) -> None:
-    leave(artifact, failing())
-    secret = artifact.parent / "secret"
+def test_a_link_is_no_report(tmp_path: Path) -> None:
+    artifact = leave(tmp_path, failing())
+    secret = tmp_path / "secret"
     secret.write_text(f"{MARK}\nsecret", encoding="utf-8")
     (artifact / "bertsize.md").unlink()
     (artifact / "bertsize.md").symlink_to(secret)
-    assert posted(artifact) == [NEW]
-    assert "secret" not in (artifact.parent / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
+    assert posted(tmp_path) == [NEW]
+    assert "secret" not in (tmp_path / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
     assert secret.read_text("utf-8") == f"{MARK}\nsecret"
 
 
 @pytest.mark.parametrize("text", ["a comment of mine", f"{MARK}\n{'x' * 65_001}"])
-def test_what_is_no_report_of_ours_is_not_posted(artifact: Path, text: str) -> None:
-    (artifact / "bertsize.md").write_text(text, encoding="utf-8")
-    assert posted(artifact, status=1) == []
+def test_what_is_no_report_of_ours_is_not_posted(tmp_path: Path, text: str) -> None:
+    (leave(tmp_path, failing()) / "bertsize.md").write_text(text, encoding="utf-8")
+    assert posted(tmp_path, status=1) == []
 
 
 def test_the_jobs_token_is_of_a_workflow_that_runs_nothing_of_the_request() -> None:

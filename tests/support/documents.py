@@ -83,6 +83,19 @@ def commands(source: str) -> Iterator[tuple[str, str]]:
         yield "\n".join(lines[:end]), "\n".join(lines[end:])
 
 
+def find_fault(path: Path, place: str) -> str | None:
+    """Return what is wrong with a YAML file by the schema of its place, or by pre-commit, or in what it uses of ours."""
+    from pre_commit.clientlib import load_config
+
+    schema = next((known for beginning, known in SCHEMAS.items() if place.startswith(beginning)), "")
+    if schema:
+        said = validate("--builtin-schema", schema, str(path))
+        assert said == "ok -- validation done\n", said
+    else:
+        load_config(str(path))
+    return next(list_wrong_uses(yaml.safe_load(path.read_text("utf-8"))), None)
+
+
 def list_wrong_uses(content: Any) -> Iterator[str]:
     """Yield the commands, hooks and inputs that a file of a CI names, and that do not exist."""
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -158,7 +171,7 @@ class Story:
                 return str(error)
         elif not file:
             return f"no test understands this block of {language}: write before it <!-- file: … -->, or <!-- in: … -->"
-        return self.find_fault(file) if language == "yaml" else None
+        return find_fault(self.folder / file, file) if language == "yaml" else None
 
     def find_difference(self, line: str, shown: str) -> str | None:
         """Run a command, and return how it ends or prints otherwise than is shown."""
@@ -182,18 +195,6 @@ class Story:
         done = run_apart(command, self.folder, os.pathsep.join(path), **variables)
         self.status = done.returncode
         return done.stdout.replace(str(self.folder), HERE)
-
-    def find_fault(self, file: str) -> str | None:
-        """Return what is wrong with a YAML file by its schema, or by pre-commit, or in what it uses of ours."""
-        from pre_commit.clientlib import load_config
-
-        schema = next((known for beginning, known in SCHEMAS.items() if file.startswith(beginning)), "")
-        if schema:
-            said = validate("--builtin-schema", schema, str(self.folder / file))
-            assert said == "ok -- validation done\n", said
-        else:
-            load_config(str(self.folder / file))
-        return next(list_wrong_uses(yaml.safe_load((self.folder / file).read_text("utf-8"))), None)
 
 
 def evaluate(path: Path, home: Path, programs: Path) -> int:
