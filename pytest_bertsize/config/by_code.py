@@ -30,10 +30,6 @@ CORRECT = (
 )
 
 
-def main() -> None:
-    answer_one_question(_answer_question)
-
-
 def _answer_question(asked: Any) -> dict[str, Any]:
     root = asked["root"]
     try:
@@ -119,4 +115,4 @@ def _name_kind(value: object) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    answer_one_question(_answer_question)

@@ -26,9 +26,6 @@ NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALR
 REPORT_ONLY = "report-only"
 
 
-# what a limit limits
-
-
 def check_trained_dtype(name: str) -> None:
     bits_of(name)
     if name not in TRAINED:
