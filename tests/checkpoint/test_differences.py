@@ -279,6 +279,12 @@ def test_old_names_of_a_norm_are_those_of_a_class_that_transformers_loads(tmp_pa
     assert [each.severity for each in compare(tmp_path, model, is_known=False)] == ["error"]
 
 
+def test_a_second_tensor_for_one_name_is_a_difference(tmp_path: Path) -> None:
+    model = bert()
+    save(tmp_path, model, lambda tensors: tensors.update({"embeddings.LayerNorm.gamma": torch.ones(8)}))
+    assert said(compare(tmp_path, model)).startswith("embeddings.LayerNorm.gamma is new: 8")
+
+
 POSITIONS = "deberta.embeddings.position_embeddings.weight"
 PASSED_OVER = {
     "T5ForConditionalGeneration": "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",  # transformers#2334
