@@ -434,6 +434,8 @@ def test_torch_and_python_say_by_many_words_that_memory_is_lacking() -> None:
     for error in (*map(RuntimeError, words), MemoryError()):
         assert explain_error(error, request("big")).kind is Why.MEMORY
     assert explain_error(RuntimeError("no memory of it"), request("big")).kind is Why.OTHER
+    for device, kind in (("meta", Why.ON_META), ("cpu", Why.OTHER)):
+        assert explain_error(RuntimeError("on meta"), request("big")._replace(device=device)).kind is kind
 
 
 def test_each_failure_has_its_way_out() -> None:

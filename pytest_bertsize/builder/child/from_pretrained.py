@@ -197,7 +197,6 @@ class _Hub(NamedTuple):
         else:
             given = {key: value for key, value in named.items() if key in OF_THE_HUB or key in rest}
             config, rest = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **given)
-        rest = {key: value for key, value in rest.items() if key not in OF_THE_HUB}
         config.name_or_path = name
         model = cls(config, *inputs, **rest)
         model.tie_weights()
