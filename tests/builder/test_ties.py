@@ -13,6 +13,7 @@ from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import adapt
+from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Untied
 from tests.conftest import TINY
 
@@ -64,6 +65,15 @@ def test_a_buffer_of_two_names_counts_once() -> None:
     for name in ("mask", "again"):
         made.register_buffer(name, held)
     assert [(each.name, each.numbers) for each in take_inventory(made).buffers] == [("mask", 5), ("again", 0)]
+
+
+def test_integer_buffers_up_to_a_hundredth_of_the_parameters_are_no_packed_weights() -> None:
+    made = torch.nn.Linear(100, 10, bias=False)
+    made.register_buffer("codes", torch.zeros(10, dtype=torch.uint8))
+    assert take_inventory(made, own=True).buffers[0].numbers == 10
+    made.codes = torch.zeros(11, dtype=torch.uint8)
+    with pytest.raises(Refused, match="codes is a buffer of 11 numbers of uint8, which may pack several in one"):
+        take_inventory(made, own=True)
 
 
 def declare_a_map(model: Any) -> None:
