@@ -23,8 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = make_parser()
     given = parser.parse_args(arguments)
     if "run" in given:
-        status: int = given.run(given)
-        return status
+        return int(given.run(given))
     if "text" in given:
         from pytest_bertsize.commands.console import show
 
@@ -161,8 +160,7 @@ def _write_fit(given: argparse.Namespace) -> str:
 def _write_log(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.log import write_log
 
-    root = given.project or _find_project()
-    return write_log(root, given.name, given.commits, by_tag=given.tags, form=given.format)
+    return write_log(given.project or _find_project(), given.name, given.commits, by_tag=given.tags, form=given.format)
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
@@ -326,11 +324,8 @@ def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> No
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="bertsize",
-        allow_abbrev=False,
-        description="Compare BERT-family models with their closed form and their budget.",
-    )
+    purpose = "Compare BERT-family models with their closed form and their budget."
+    parser = _Parser(prog="bertsize", allow_abbrev=False, description=purpose)
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
     command: argparse.ArgumentParser = parser

@@ -32,17 +32,13 @@ def accept(  # noqa: PLR0913  (the options of the command)
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
-    """Build the models; write limits, reasons and the lock; report the changes.
-
-    :param names: the models to accept; all, if there are none.
-    :param base: a revision: budgets that are looser than there get the reason too; ``None`` for the last commit.
-    """
+    """Build the models of these names, or all; write limits, reasons and the lock; report the changes."""
     try:
         refuse_ci("bertsize accept")
         check_reason(reason, "--reason")
         project = read_declared("bertsize accept", root, names, helper, base=base, python=python)
         lock = read_lock_to_change(project.settings, "update")
-        if base is None:
+        if base is None:  # budgets that are looser than at the base get the reason too
             project = project._replace(base=read_last_commit(project.settings, project.registry))
     except SettingsError as error:
         return print_mistakes([str(error)], err)

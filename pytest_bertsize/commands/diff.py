@@ -60,19 +60,17 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
     rows.append(Row(TOTAL, before.total, after.total))
     measured = [(bytes_of(each.total, DTYPE), count_flops(each, SEQ_LEN)) for each in (before, after)]
     measures = [Row(name, *values) for name, *values in zip(("bytes", "FLOPs"), *measured, strict=True)]
-    changes = _explain_changes(*models)
+    found = attribute(models[0].derivation, models[1].derivation)
+    came, went = came_and_went(after.own, before.own)
+    gross = f": {exact(came)} added, {exact(went)} removed" if came and went else ""
+    net = f"net {signed(after.total - before.total)}{gross}" if came or went else "no count changed"
+    changes = [*map(describe_change, found.moved), *([found.method] if found.method else []), net]
     if form == "json":
         facts = zip(models, measured, strict=True)
         listed = [{"name": row.name, "parameters": [row.before, row.after], "changes": [0, row.change]} for row in rows]
-        return write_json(
-            {
-                "models": [{**list_facts(each), "bytes": size, "flops": cost} for each, (size, cost) in facts],
-                "dtype": DTYPE,
-                "seq_len": SEQ_LEN,
-                "components": listed,
-                "explanations": [changes],
-            }
-        )
+        both = [{**list_facts(each), "bytes": size, "flops": cost} for each, (size, cost) in facts]
+        measured_as = {"dtype": DTYPE, "seq_len": SEQ_LEN}
+        return write_json({"models": both, **measured_as, "components": listed, "explanations": [changes]})
     if form == "md":
         table = markdown.table(COLUMNS, [(f"`{row.name}`", *row.write_cells("0")) for row in (*rows, *measures)])
         sources = "  \n".join(f"{name}: {write_source(each)}" for name, each in zip("AB", models, strict=True))
@@ -82,19 +80,8 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
     for row in (*rows, *measures):
         colour = "" if row in measures else "dim" if not row.change else "bold" if "." not in row.name else ""
         name = f"{'  ' * row.name.count('.')}{row.name.rpartition('.')[2]}"
-        lines.append(
-            Line(dict(zip(COLUMNS, (name, *row.write_cells("=")), strict=True)), dict.fromkeys(COLUMNS, colour))
-        )
+        cells = dict(zip(COLUMNS, (name, *row.write_cells("=")), strict=True))
+        lines.append(Line(cells, dict.fromkeys(COLUMNS, colour)))
     apart, style = {len(rows) - 1, len(rows)}, read_style(sys.stdout)
     drawn = draw_table(lines, COLUMNS[:1], style, names={COLUMNS[0]: NAME}, apart=apart)
     return draw_document(dict(zip(("A  ", "B  "), models, strict=True)), drawn, changes, [f"({MEASURES})"])
-
-
-def _explain_changes(before: Explained, after: Explained) -> list[str]:
-    """Return a sentence for each changed key, and one for the net change, with the parameters added and removed."""
-    found = attribute(before.derivation, after.derivation)
-    sentences = [*map(describe_change, found.moved), *([found.method] if found.method else [])]
-    came, went = came_and_went(after.form.own, before.form.own)
-    gross = f": {exact(came)} added, {exact(went)} removed" if came and went else ""
-    net = after.form.total - before.form.total
-    return [*sentences, f"net {signed(net)}{gross}" if came or went else "no count changed"]

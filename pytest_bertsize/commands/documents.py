@@ -26,8 +26,7 @@ def draw_document(models: Mapping[str, Explained], table: str, notes: Iterable[s
     for mark, model in models.items():
         options = {key: str(value).lower() for key, value in model.model.options.items()}
         said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
-        name = f"{mark}{model.form.architecture.name}"
-        above.append(draw_title(name, f"{model.config.reference}  {said}", style))
+        above.append(draw_title(f"{mark}{model.form.architecture.name}", f"{model.config.reference}  {said}", style))
         if model.config.origin:  # a name of the hub led to it
             above.append(draw_marked("   from ", model.config.origin, style, "dim"))
     below = [draw_marked("- ", note, style, "dim") for note in notes]

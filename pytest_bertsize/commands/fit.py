@@ -51,12 +51,11 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
     limits, variants = _read_limits(chosen, total, most_flops, wish.seq_len), Variants(chosen.derivation)
     _check_wish(wish, variants)
     model, adapter = chosen.model, chosen.derivation.adapter
-    config = {**chosen.config.data, **model.overrides}
 
     def measure(limit: Limit, form: ClosedForm) -> int:
         if limit.measure is None:
             return form.count_of(limit.component)
-        return measure_limits([limit], Measurable(form, form, config))[0].actual
+        return measure_limits([limit], Measurable(form, form, {**chosen.config.data, **model.overrides}))[0].actual
 
     found = find_shapes(chosen.derivation, limits, wish, most=MOST, measure=measure)
     of_pass = (f" of {each.measure}" if isinstance(each.measure, Flops) else "" for each in limits)
@@ -82,9 +81,8 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
         listed = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in limits]
         rows = {"today": today._asdict(), "shapes": [row._asdict() for row in shapes]}
         return write_json({**list_facts(chosen), "limits": listed, "seq_len": found.seq_len, **rows})
-    notes = [f"shapes within {within}; the nearest to today's comes first"]
-    notes = notes if shapes else ["the search finds no other shape"]
-    notes.append(f"varied: {', '.join(today.sizes)}")
+    found_some = f"shapes within {within}; the nearest to today's comes first"
+    notes = [found_some if shapes else "the search finds no other shape", f"varied: {', '.join(today.sizes)}"]
     notes += [f"not varied: {variants.why_unsure}"] if variants.why_unsure else []
     notes += [f"no shape has more parameters than today's, {exact(today.parameters)}"] if today.limited else []
     is_adapter = any(row.adapter for row in shapes)

@@ -33,11 +33,7 @@ UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/che
 
 
 def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = "text") -> str:
-    """Write the rows of each model; a commit in which the model could not be counted has a row as well.
-
-    :param name: a model, by any name that it had; ``""`` for all.
-    :param commits: the range, as in ``v1..HEAD``; ``""`` for all commits up to the current one.
-    """
+    """Write the rows of a model, by any ``name`` that it had, or of all; an uncounted commit has a row too."""
     settings = load(root / "pyproject.toml")
     if DOTS in name and not commits:  # a range alone
         name, commits = "", name

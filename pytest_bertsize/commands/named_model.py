@@ -89,9 +89,8 @@ def closed_form(
     :raises TypeError: if ``config`` is neither a string nor a path.
     """
     if not isinstance(config, (str, Path)):
-        raise TypeError(
-            f"config is the path of a file, not a {type(config).__name__}; pass a model in hand to check_model"
-        )
+        kind = type(config).__name__
+        raise TypeError(f"config is the path of a file, not a {kind}; pass a model in hand to check_model")
     try:
         return explain_model(Named(str(config), architecture, family, options or {}), Finding.in_python).form
     except Unusable as unusable:
@@ -101,28 +100,23 @@ def closed_form(
 
 def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
     """Read the config and derive the closed form, as a check does; ``in_words`` rewrites fixes for the command line."""
-    revision, inside = _split_revision(named.config)
+    written, architecture, family, options, keys = named
+    revision, inside = _split_revision(written)
     if declared := _explain_at_commit(revision, inside) if revision else _explain_declared(inside):
-        if named.architecture or named.family or named.options or named.keys:
-            given = printable(named.config.rpartition(DECLARED)[2])
+        if architecture or family or options or keys:
+            given = printable(written.rpartition(DECLARED)[2])
             message = f"{given} is a declared model: its table has the family, architecture and options"
             raise refuse(message, "name the path of its config in place of its name, or leave the options out")
         return declared
     try:
-        model = Model(
-            config=named.config,
-            family=named.family,
-            architecture=named.architecture,
-            options=dict(named.options),
-            budget=Budget(),
-        )
-        config = rename_keys(_read_at_commit(revision, inside) if revision else _read_config(model), named.keys)
+        model = Model(config=written, family=family, architecture=architecture, options=dict(options), budget=Budget())
+        config = rename_keys(_read_at_commit(revision, inside) if revision else _read_config(model), keys)
         return Explained(model, config, derive(model, config, choose(model, config, _read_registry(None))))
     except Unusable as unusable:
         raise Unusable(*map(in_words, unusable.findings)) from None
     except Exception as error:
         message = printable(f"pytest-bertsize itself failed on this config: {type(error).__name__}: {error}")
-        finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
+        finding = Finding("config-invalid", message, "report it, with the config", file=printable(written))
         raise Unusable(finding) from error
 
 

@@ -204,8 +204,7 @@ class FailureReports:
             from pytest_bertsize.plugin.failures import Failure
             from pytest_bertsize.reports.report import model_from_plain
 
-            model = model_from_plain(plain)
-            report.longrepr = Failure(model, report.location, self.config)  # type: ignore[assignment]
+            report.longrepr = Failure(model_from_plain(plain), report.location, self.config)  # type: ignore[assignment]
             self.failed.append(report)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

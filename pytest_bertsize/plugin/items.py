@@ -191,8 +191,7 @@ def refuse_other_tables(config: pytest.Config) -> None:
 
 def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Refuse the run if a folder between a collected test and the root has another table than the root."""
-    first = {item.path.parent: item for item in reversed(items)}
-    for folder, item in first.items():
+    for folder, item in {item.path.parent: item for item in reversed(items)}.items():
         if message := _find_other_table(config, folder):
             _stop_run(message, item, config)
 

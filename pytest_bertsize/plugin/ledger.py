@@ -86,8 +86,7 @@ class Ledger:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self.terminal = terminalreporter
-        tw = terminalreporter._tw  # noqa: SLF001  (pytest's own plugins have no other way)
-        style = terminal_style(tw, self.config.get_verbosity())
+        style = terminal_style(terminalreporter._tw, self.config.get_verbosity())  # noqa: SLF001  (no other way)
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
         for text, colour in summarize_run(self.outcome, style, accepting=self.rewriter is not None):

@@ -41,10 +41,7 @@ LEDGER = pytest.StashKey[Ledger]()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:
-    """Examine every declared model; register its items, and plugins, without names that ``-p no:NAME`` could disable.
-
-    :param helper: ``None`` in a worker of xdist, which reads the controller's builds.
-    """
+    """Examine every declared model; register its items, and plugins. Without a helper, xdist's controller builds."""
     builds = not config.getoption("bert_budget_no_build")
     try:
         verb, reason = read_verb(config), ""
@@ -71,13 +68,10 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
         config.stash[LEDGER] = Ledger(config, helper.versions, reports, selection, rewriter)
-        plugins = [
-            *filter(None, [rewriter]),
-            config.stash[LEDGER],
-            Controller([*gate.find_requests(gate.settings.names)], helper),
-        ]
+        controller = Controller([*gate.find_requests(gate.settings.names)], helper)
+        plugins = [*filter(None, [rewriter]), config.stash[LEDGER], controller]
         _ask_helper(helper, gate, config, builds=builds)
-    for each in (*plugins, selection, Collector(gate), Attachments()):
+    for each in (*plugins, selection, Collector(gate), Attachments()):  # without names: no ``-p no:NAME`` disables them
         config.pluginmanager.register(each)
 
 
@@ -147,8 +141,7 @@ class Controller:
     """Passes the helper's results to the workers."""
 
     def __init__(self, names: Sequence[str], helper: Helper) -> None:
-        self.names = names
-        self.helper = helper
+        self.names, self.helper = names, helper
         self.folder: Path | None = None
 
     @pytest.hookimpl(optionalhook=True)

@@ -34,10 +34,8 @@ def refuse_ci(option: str) -> None:
     if sign := sign_of_ci():
         from pytest_bertsize.table.settings import SettingsError
 
-        raise SettingsError(
-            f"{option}: this runs in CI ({sign}), where nobody reviews the new limits: run it on your own machine, "
-            "and commit pyproject.toml"
-        )
+        fix = "run it on your own machine, and commit pyproject.toml"
+        raise SettingsError(f"{option}: this runs in CI ({sign}), where nobody reviews the new limits: {fix}")
 
 
 def append_to_summary(path: Path, report: RunReport) -> None:

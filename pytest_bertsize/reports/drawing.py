@@ -73,8 +73,7 @@ def draw_title(name: str, details: str, style: Style) -> str:
 def draw_cut(text: str, style: Style) -> str:
     """Draw a text on one line, cut at its end if it is too long."""
     room = usable(style)
-    cut = text if cell_len(text) <= room else f"{chop_cells(text, room - 1)[0]}…"
-    return to_terminal(cut, style)
+    return to_terminal(text if cell_len(text) <= room else f"{chop_cells(text, room - 1)[0]}…", style)
 
 
 def _wrap(text: str, room: int) -> list[str]:
@@ -155,10 +154,8 @@ def draw_table(  # noqa: PLR0913
     drawn = []
     for number, line in enumerate(lines):
         drawn += [""] if number - 1 in apart else []
-        texts = (
-            _wrap(line.cells[column], width) if column in wrapped else [_fit(line.cells[column], width)]
-            for column, width in least.items()
-        )
+        written = ((line.cells[column], width, column in wrapped) for column, width in least.items())
+        texts = (_wrap(text, width) if may_wrap else [_fit(text, width)] for text, width, may_wrap in written)
         for row in zip_longest(*texts, fillvalue=""):
             cells = []
             for text, (column, width) in zip(row, least.items(), strict=True):

@@ -128,12 +128,11 @@ def _report_differences(found: Iterable[Difference]) -> list[report.TensorChange
 
 def _report_removed(left: Left) -> report.Removed:
     former = left.former
-    limits = former.model.limits if former else ()
     return report.Removed(
         name=printable(left.name),
         config=printable(former.model.config) if former else "",
         total=former.form.total if former and former.form else None,
-        limit=next((str(limit) for limit in limits if limit.component == TOTAL), None),
+        limit=next((str(each) for each in (former.model.limits if former else ()) if each.component == TOTAL), None),
         problem=printable(left.problem),
         reason=printable(left.reason),
         failed=left.is_loosened,

@@ -20,9 +20,7 @@ _EMOJI = {"✓": "✅", "✗": "❌", "!": "⚠️"}  # emoji for marks, because
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"  # keeps GitHub from making a mention, reference, link or emoji of a text
 _DOLLAR = "<span>$</span>"  # a dollar sign in the form in which GitHub does not read it as the start of a formula
-_JOINED = re.compile(
-    r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)", re.IGNORECASE
-)
+_JOINED = re.compile(r"(?i)(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)")
 _PLAIN_CODE = re.compile(r"[^`|$\\\s](?:[^`|$\\]*[^`|$\\\s])?")
 
 
@@ -104,8 +102,7 @@ def _describe_top(report: RunReport) -> Iterator[str]:
     yield text(report.news)
     if unchecked := sentences.describe_unchecked(report):
         yield f"> [!CAUTION]\n> **{text(unchecked)}**"
-    problems = sentences.list_problems(report.base)
-    yield _list(f"{_mark(severity)} {text(said)}".strip() for severity, said in problems)
+    yield _list(f"{_mark(severity)} {text(said)}".strip() for severity, said in sentences.list_problems(report.base))
     if stand_ins := [*map(text, sentences.name_stand_ins(report.models))]:
         yield _fold_away("Stand-ins for modules that are not installed", _list(stand_ins, MOST_MODELS))
 

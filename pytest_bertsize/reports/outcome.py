@@ -51,9 +51,8 @@ def name_unchecked(outcome: Outcome) -> Iterator[Line]:
         why = "nothing is built, and neither a closed form nor a lock counts them"
         yield Line(f"NOT COUNTED: {named}: {why}", "yellow")
     if named := listed(outcome.report.not_checked, MOST_NAMED):
-        yield Line(
-            f"NOT CHECKED: {named}{outcome.excuse and f': {outcome.excuse}'}", "yellow" if outcome.excuse else "red"
-        )
+        said = f"NOT CHECKED: {named}{outcome.excuse and f': {outcome.excuse}'}"
+        yield Line(said, "yellow" if outcome.excuse else "red")
 
 
 def summarize_run(outcome: Outcome, style: Style, *, accepting: bool) -> Iterator[Line]:

@@ -342,11 +342,8 @@ class ModelReport(Object):
 
         matters = {row.name for row in self.components if not all(rank(row)) or "." not in row.name}
         matters |= {name.rpartition(".")[0] for name in matters}
-        rows = [
-            row
-            for row in self.components
-            if is_full or (row.name in matters and (row.known_count or not all(rank(row)[:4])))
-        ]
+        matters &= {row.name for row in self.components if row.known_count or not all(rank(row)[:4])}
+        rows = [row for row in self.components if is_full or row.name in matters]
         first = sorted(range(len(rows)), key=lambda index: (*rank(rows[index]), "." in rows[index].name))
         return [rows[index] for index in sorted(first[:most])]
 

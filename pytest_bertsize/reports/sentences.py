@@ -133,10 +133,8 @@ def describe_table(model: r.ModelReport, *, is_full: bool = True) -> Iterator[st
         if totals.unrolled not in {None, totals.stored} and count == totals.expected:
             yield f"with shared layers unrolled {show_count(totals.unrolled)}"
     for row in model.limited_measures:
-        parts = {name: row.components[name] for name in pick_deepest(row.components)}
-        shares = ", ".join(
-            f"{name} {exact(part)} ({show_share(part, row.known_count)})" for name, part in parts.items()
-        )
+        parts = [(name, row.components[name]) for name in pick_deepest(row.components)]
+        shares = ", ".join(f"{name} {exact(part)} ({show_share(part, row.known_count)})" for name, part in parts)
         yield f"{row.name}: {row.what}{f'; {shares}' if shares else ''}"
     trainable = totals.trainable
     if trainable is not None and count and trainable != count:

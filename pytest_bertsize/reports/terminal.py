@@ -37,12 +37,11 @@ def draw_failure(model: ModelReport, style: Style) -> str:
     if told and fix:
         stated = stated.replace(f"; {fix}", "", 1)
         fix = fix if told.place in stated else f"{fix} ({told.place})"
-    others = [each for each in findings if each is not told]
     blocks = [
         [draw_marked("", stated, style, "bold red"), *_list_fix(fix, style)],
         _draw_components(model, style) if model.components else [],
         _compare_with_base(model, style),
-        list_findings(others, style),
+        list_findings([each for each in findings if each is not told], style),
         _list_choices(model, style),
     ]
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := [*block]))
@@ -65,9 +64,7 @@ def draw_notes(model: ModelReport, style: Style) -> str:
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
     urgent = NOTES_FOR_REVIEWERS - ({"differs-from-lock"} if is_said else set())
-    shown = [
-        each for each in model.own_findings if style.verbosity > 0 or each.severity != "note" or each.kind in urgent
-    ]
+    shown = [row for row in model.own_findings if style.verbosity > 0 or row.severity != "note" or row.kind in urgent]
     return "\n".join(list_findings(shown, style, f"{model.name}: "))
 
 
@@ -180,8 +177,7 @@ def draw_overview(models: Sequence[ModelReport], style: Style) -> str:
     parts = []
     if lines:
         dropped_first, words = ("architecture", "vs base", "left", "budget"), (MODEL, "architecture")
-        named = {MODEL: NAME}
-        parts.append(draw_table(lines, words, style, names=named, dropped_first=dropped_first, is_ruled=False))
+        parts.append(draw_table(lines, words, style, names={MODEL: NAME}, dropped_first=dropped_first, is_ruled=False))
     if is_short:
         parts.append(draw_marked("✓  ", f"{plural(len(passed), 'model')} passed; -v shows each", style))
     return "\n".join(parts)

@@ -24,11 +24,7 @@ MEBIBYTE = 1024**2
 
 
 def explain(named: Named, form: str = "text", *, names: str | None = None, tensors: bool = False) -> str:
-    """Explain the count of one model.
-
-    :param names: the vocabulary of the tensors' names; ``None`` for a tree of components.
-    :param tensors: whether the tree lists the tensors as well.
-    """
+    """Explain the count of a model: a tree of components, or with ``names`` the tensors by that vocabulary."""
     chosen = explain_model(named)
     family = chosen.derivation.family
     if names not in {None, "transformers"} and family.name != FAMILY:
@@ -54,8 +50,7 @@ def write_what_if(named: Named, given: str) -> str:
 def _write_markdown(chosen: Explained) -> str:
     facts = list_facts(chosen)
     components = [(f"`{row['name']}`", row["formula"], exact(row["parameters"])) for row in facts["components"]]
-    sizes = [(symbol, facts["symbols"][symbol]) for symbol in facts["symbols"]]
-    used = chosen.form.formulas()[TOTAL].symbols
+    sizes, used = facts["symbols"].items(), chosen.form.formulas()[TOTAL].symbols
     symbols = [(symbol, f"`{size['key']}`", exact(size["value"])) for symbol, size in sizes if symbol in used]
     head = f"**{markdown.text(facts['architecture'])}**: {exact(facts['total'])} parameters"
     counts = markdown.table(("component", "formula", "parameters"), components, left=2)

@@ -77,8 +77,7 @@ def list_leaves(form: ClosedForm) -> list[Leaf]:
             runs.append(waiting[written.name].popleft())
         term, passes = runs[0], sum(run.passes for run in runs)
         frozen = sum(run.times for run in runs if not run.trainable)
-        tied_to = term.tied_to and pattern(term.tied_to)
-        sizes = term.shape, int(term.size), tied_to, int(written.times), passes, frozen
+        sizes = term.shape, int(term.size), term.tied_to and pattern(term.tied_to), int(written.times), passes, frozen
         found.append(Leaf(term.name, term.component, *sizes, written))
     return found
 
@@ -127,9 +126,8 @@ class Tensors:
             written = formula.in_numbers(self.form.dims.sizes) if any(leaf.owned for leaf in members) else ""
             numbers = "" if written == formula.text else written
         in_all = None if members[0].repeats == ONE else members[0].times * count
-        return Line(
-            depth, name, **{"formula": formula.text, "numbers": numbers, "count": count, "in_all": in_all, **also}
-        )
+        fields: dict[str, Any] = {"formula": formula.text, "numbers": numbers, "count": count, "in_all": in_all, **also}
+        return Line(depth, name, **fields)
 
 
 def write_shape(shape: Sequence[int]) -> str:
@@ -182,13 +180,10 @@ class _Tree(Tensors):
                 sums = [self.make_line(depth, kind, each, minor=True) for kind, each in kinds.items()]
                 lines += sums if len(kinds) > 1 else []
                 ties = group_by((leaf for leaf in group if leaf.tied_to), self._find_tie)
-                lines += [
-                    self.make_line(
-                        depth, _find_kind(leaf), [leaf], f"{exact(leaf.size)} shared", minor=True, formula=tie
-                    )
-                    for tie, (leaf, *_) in ties.items()
-                    if tie
-                ]
+                for tie, (leaf, *_) in ties.items():
+                    if tie:
+                        size = f"{exact(leaf.size)} shared"
+                        lines.append(self.make_line(depth, _find_kind(leaf), [leaf], size, minor=True, formula=tie))
         return lines
 
     def _find_tie(self, leaf: Leaf) -> str:

@@ -39,10 +39,8 @@ class Code:
 
     def __init__(self, files: Files, registry: Registry) -> None:
         self._files, self._contents = files, dict(files.read_all(files.python))
-        families = {name: registry.families(name) for name in registry.names}
-        architectures = {
-            each.name: name for name, those in families.items() for one in those for each in one.architectures
-        }
+        families = ((name, family) for name in registry.names for family in registry.families(name))
+        architectures = {each.name: name for name, family in families for each in family.architectures}
         self._own_families = {
             architectures[name]: file
             for file, content in reversed(self._contents.items())

@@ -35,8 +35,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
         with collector_paused():
             found = Proposal(before, registry_of(before.settings, asked_about(before.settings).release))
             if declared and not found.tables:
-                uncertain = plural(found.uncertain, "config")
-                left = f", and init is not certain of {uncertain}" if found.uncertain else ""
+                left = f", and init is not certain of {plural(len(found.by_hand), 'config')}" if found.by_hand else ""
                 say_marked("", f"nothing to add: pyproject.toml declares {declared}{left}", err)
                 return GOOD
             lines = [*_describe_rest(found, code=not declared)]

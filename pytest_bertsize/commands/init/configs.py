@@ -96,29 +96,24 @@ class Proposal:
         self._files = Files(project.root)
         self.code = Code(self._files, registry)
         self._certain: list[Candidate] = []
-        self._by_hand: dict[str, str] = {}
+        self.by_hand: dict[str, str] = {}
         """The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file."""
         self._unknown: dict[str, list[str]] = defaultdict(list)  # files of unknown families, by their model_type
         self._parts: set[str] = set()  # configs that a folder of modules or an adapter uses, no models of their own
         self._copies: dict[str, list[str]] = defaultdict(list)  # configs in checkpoints, by the config that they copy
         for file, content in self._files.read_all(self._files.configs):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
-                self._by_hand |= {file: why} if (why := self._read(file, content)) else {}
+                self.by_hand |= {file: why} if (why := self._read(file, content)) else {}
         self._declared = {*_list_declared(project)}
         self._propose()
-        files = {place: re.sub(r":\d+$", "", place) for place in self._by_hand}
+        files = {place: re.sub(r":\d+$", "", place) for place in self.by_hand}
         left = {place for place, file in files.items() if file in self._parts or self._is_declared(file)}
-        self._by_hand = {place: why for place, why in self._by_hand.items() if place not in left}
-
-    @property
-    def uncertain(self) -> int:
-        """The number of configs without a proposed table."""
-        return len(self._by_hand)
+        self.by_hand = {place: why for place, why in self.by_hand.items() if place not in left}
 
     def describe_by_hand(self) -> list[str]:
         """Write one sentence for all places with the same reason."""
         by_reason: dict[str, list[str]] = defaultdict(list)
-        for place, why in self._by_hand.items():
+        for place, why in self.by_hand.items():
             by_reason[why].append(printable(place))
         return [f"{listed(those, 1)}: {why}" for why, those in by_reason.items()]
 
@@ -156,7 +151,7 @@ class Proposal:
             settings = self._project.parse_beside(table)
             review = conclude_unbuilt(replace(subject, model=settings.models[name], settings=settings))
             if wrong := [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]:
-                self._by_hand[each.place] = f"{wrong[0].message}; {wrong[0].fix}"
+                self.by_hand[each.place] = f"{wrong[0].message}; {wrong[0].fix}"
             else:
                 self.tables[name] = table
 
@@ -168,7 +163,7 @@ class Proposal:
         """Note the first mistake in a config, and the number of the others."""
         first, *rest = findings
         more = f" (and {len(rest)} more)" if rest else ""
-        self._by_hand[first.place or file] = f"{first.message}; {first.fix}{more}"
+        self.by_hand[first.place or file] = f"{first.message}; {first.fix}{more}"
 
     # the configs
 
@@ -219,11 +214,8 @@ class Proposal:
 
     def _read_adapter(self, file: str, data: dict[str, Any]) -> str:
         self._parts |= {str(PurePosixPath(file).parent / name) for name in NAMES}
-        base, task, hub = (
-            str(data.get("base_model_name_or_path")),
-            str(data.get("task_type")),
-            self._project.settings.hub,
-        )
+        base, task = str(data.get("base_model_name_or_path")), str(data.get("task_type"))
+        hub = self._project.settings.hub
         config = None
         if os.path.lexists(self._root / base) or find_in(hub, base) or in_catalogue(base):
             with suppress(Unusable):
@@ -240,8 +232,7 @@ class Proposal:
             certain = of_task
         if len(certain) != 1:
             return self.code.explain_own(family) or _of_adapter(file)
-        architecture = "" if [*config.architectures] == certain else certain[0]
-        return self._add(Candidate(base, family, architecture, file))
+        return self._add(Candidate(base, family, "" if [*config.architectures] == certain else certain[0], file))
 
     def _read_modules(self, folder: PurePosixPath, content: bytes) -> None:
         """Note a folder if it is that of a model of sentence-transformers, with its modules."""

@@ -164,12 +164,7 @@ def _build(
 
 
 def _choose_name(wish: Wish, project: Project) -> tuple[str, dict[str, str]]:
-    """Return the model's name, by default after the function, and the keys in ``KEPT`` of its table, as TOML.
-
-    A declared model is the requested one by its factory and arguments, or by the requested name.
-
-    :raises SettingsError: if another model has this name.
-    """
+    """Return the model's name, by default after the function, and its table's keys in ``KEPT``; refuse a used name."""
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
     here = wish.factory, wish.config, dict(wish.kwargs)
@@ -253,10 +248,7 @@ def _rewrite_table(discovery: Discovery, found: Draft, of_all: Mapping[str, str]
 
 
 def _copy_configs(project: Project, built: Built, name: str) -> Copies:
-    """Return a copy of each config for which the code asks and that a checkout lacks, by the config's name.
-
-    Such a config is in the hub cache, outside the repository, or ignored by git.
-    """
+    """Return a copy of each config that the code asks for and a checkout lacks, by the config's name."""
     copies: dict[str, tuple[str, str]] = {}
     paths = (f"configs/{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
     free = (path for path in paths if not (project.root / path).exists())

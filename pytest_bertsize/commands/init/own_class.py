@@ -171,11 +171,8 @@ class Discovery:
     def _find_ties(self, known: Inventory) -> dict[str, str]:
         """Return the modules of a backbone whose tensors are those of another module, with that module."""
         free = {each.name for each in known.tensors if each.tied_to is None}
-        tied = {
-            each.name: each.tied_to
-            for each in self.built.tensors
-            if each.name in free and each.tied_to in known.by_name
-        }
+        pairs = ((each.name, each.tied_to) for each in self.built.tensors)
+        tied = {name: owner for name, owner in pairs if name in free and owner in known.by_name}
         found: dict[str, str] = {}
         for path in (path for folded in fold_modules(known, tied) for path, _ in unfold_name(folded)):
             ends = {str(tied[name])[: -len(name) + len(path)] for name in tied if _is_in(name, path)}
@@ -233,11 +230,8 @@ class Variation(Struct, frozen=True):
 
 
 def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
-    """Return a variation for each size of the backbones, and for each whole number among the arguments.
-
-    A size that exceeds every number in the rows of ``extra`` cannot be a summand of one, so it gets no variation.
-    """
-    most = max(int(size) for row in draft.extra for size in row.numbers)
+    """Return a variation for each size of the backbones, and for each whole number among the arguments."""
+    most = max(int(size) for row in draft.extra for size in row.numbers)  # a larger size is no summand of these
     found: dict[tuple[str, int], Variation] = {}
     for each in backbones:
         place = f"{each.finished.path}." if len(backbones) > 1 else ""
@@ -274,13 +268,9 @@ def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built
 
 
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:
-    """Return ``"hidden_size"`` for ``768`` if the size doubles with ``hidden_size``.
-
-    If the keys and arguments that change the size exceed it together, an argument sets a key: only keys are used.
-    """
+    """Return ``"hidden_size"`` for ``768`` if the size doubles with ``hidden_size``; another size stays a number."""
     assert isinstance(size, int)
-    of_configs = [pair for pair in others if pair[0].request.varied]
-    for chosen in (others, of_configs):
+    for chosen in (others, [pair for pair in others if pair[0].request.varied]):  # an argument may set a key
         summands, rest = [], size
         for each, other in chosen:
             times, remainder = divmod(int(other) - size, each.value - each.was)

@@ -82,9 +82,8 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
             made = module(block, "x", *sizes, **arguments)
         except (KeyError, IndexError, ValueError, TypeError):
             continue
-        if {each.name.removeprefix("x."): each.shape for each in made} == shapes and ties.keys() <= {
-            *TIED.get(block, ())
-        }:
+        same = {each.name.removeprefix("x."): each.shape for each in made} == shapes
+        if same and ties.keys() <= {*TIED.get(block, ())}:
             return Row(path, block, sizes, arguments, ties)
     return None
 

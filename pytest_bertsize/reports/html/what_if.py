@@ -27,7 +27,7 @@ from pytest_bertsize.wording import exact, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
-    from pytest_bertsize.config.keys import Rule, Size
+    from pytest_bertsize.config.keys import Rule
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
@@ -87,7 +87,11 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
     rows = parents_first({level: None for name in (*own, *limited) for level in levels(name)})
     tops = [name for name in rows if "." not in name]
     places, keys = {size.key: place for place, size in enumerate(found.free.values())}, derivation.family.keys
-    pairs = {"divisible": keys.divisible, "equal": keys.equal}
+    labels = {size.key for size in found.free.values() if size.symbol == LABELS or size.key.endswith(".num_labels")}
+
+    def find_places(pairs: Iterable[tuple[str, str]]) -> list[list[int]]:
+        return [[places[one], places[of]] for one, of in pairs if {one, of} <= places.keys()]
+
     return {
         "sizes": [
             {
@@ -95,7 +99,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
                 "symbol": size.symbol,
                 "start": derivation.form.dims.sizes[size.symbol],
                 "least": size.minimum,
-                "most": bounds.MOST_LABELS if _is_of_labels(size) else bounds.LARGEST_SIZE,
+                "most": bounds.MOST_LABELS if size.key in labels else bounds.LARGEST_SIZE,
                 "deepest": bounds.MOST_LAYERS if size.repeats else None,
                 "example": size.minimum if size.default is None else size.default,
             }
@@ -107,10 +111,8 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
         ],
         "limits": {each.component: {"min": each.minimum, "max": each.maximum, "said": str(each)} for each in limits},
         "rules": [_describe_rule(ruled.rule, places, derivation) for ruled in found.rules],
-        **{
-            name: [[places[one], places[of]] for one, of in each if {one, of} <= places.keys()]
-            for name, each in pairs.items()
-        },
+        "divisible": find_places(keys.divisible),
+        "equal": find_places(keys.equal),
         "words": [bounds.NOT_WHOLE, bounds.TOO_SMALL, bounds.TOO_LARGE, bounds.TOO_DEEP],
         "table": dotted(model.table_key) if model.name else "",
     }
@@ -119,10 +121,6 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
 def _is_counted(limit: Limit) -> bool:
     """Return whether the page counts the quantity of a limit: parameters, but neither trainable ones nor growth."""
     return limit.measure is None and limit.component != TRAINABLE
-
-
-def _is_of_labels(size: Size) -> bool:
-    return size.symbol == LABELS or size.key.endswith(".num_labels")
 
 
 def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
