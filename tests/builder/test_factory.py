@@ -271,7 +271,7 @@ CALLED: dict[str, tuple[str, str]] = {
     "called:mak": ("def make(): ...", "the module called (called.py) has no mak; correct the name"),
     "called:missing": ("", "the module called (called.py) has no missing; correct the name"),
     "called:line.missing": ("", "the module called (called.py) has no line.missing; correct the name"),
-    "nowhere:build": ("", "ModuleNotFoundError: No module named 'nowhere'"),
+    "nowhere:build": ("", "ModuleNotFoundError: No module named 'nowhere'; add the folder of a module *"),
     "called.inner:build": ("", "ModuleNotFoundError: No module named 'called.inner'; 'called' is not a package"),
     "called:three": ("three = 3", "TypeError: 3 is not a callable object"),
     "called:two": (
