@@ -42,11 +42,7 @@ class Row(NamedTuple):
 
 
 def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, form: str = "text") -> str:
-    """Write the shapes of one model within a budget, the nearest to today's first.
-
-    :param total: the most parameters, as in ``110M``; without ``total`` and ``most_flops`` the model's budget applies.
-    :raises Unusable: if the command line names a size that the model lacks, or no shape is within the limits.
-    """
+    """Write the shapes within the limits, or else the model's budget, nearest first; raise Unusable for a mistake."""
     chosen = explain_model(named)
     limits, variants = _read_limits(chosen, total, most_flops, wish.seq_len), Variants(chosen.derivation)
     _check_wish(wish, variants)

@@ -162,8 +162,7 @@ class Proposal:
     def _note_mistake(self, findings: Sequence[Finding], file: str) -> None:
         """Note the first mistake in a config, and the number of the others."""
         first, *rest = findings
-        more = f" (and {len(rest)} more)" if rest else ""
-        self.by_hand[first.place or file] = f"{first.message}; {first.fix}{more}"
+        self.by_hand[first.place or file] = f"{first.message}; {first.fix}{f' (and {len(rest)} more)' if rest else ''}"
 
     # the configs
 
@@ -295,10 +294,7 @@ def _make_valid(part: str) -> str:
 
 
 def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
-    """Yield a limit for the total and for each top-level component, lower than one more layer would need.
-
-    The limit is 0 for a component that only other classes of the family have. An adapter adds a limit on ``trainable``.
-    """
+    """Yield limits on the total and top-level components, lower than one more layer needs; 0 for absent ones."""
     form, variants = derivation.form, Variants(derivation)
     layers = [size.key for size in variants.sizes.values() if size.repeats]
     deeper = [varied for each in layers if (varied := variants.varied(**{each: variants.now(each) + 1}))]
