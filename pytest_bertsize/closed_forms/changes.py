@@ -136,7 +136,10 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term
     if not parts:
         return terms
     components = {name: term.component for name, term in name_tensors(terms)}
-    paths = {path for part in parts for path in _find_part(part, components)}
+    paths: set[str] = set()
+    for part in parts:
+        inside = [name for name, component in components.items() if is_within(component, part) and part != TOTAL]
+        paths |= {*(inside or find_modules("without", part, components))}
     owners = {name: owner for name, owner in find_owners(terms).items() if not is_under(name, paths)}
     if not owners:
         raise _make_refusal("without", "nothing is left of the backbone")
@@ -150,12 +153,6 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term
     left = change_tensors(terms, lambda name, term: [term] if name in owners else [], places)
     now = {name: ".".join(_renumber_parts(name, places)) for name in owners}
     return tie_to_owners(left, {now[name]: now[heirs[owner]] for name, owner in owners.items()})
-
-
-def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
-    """Return the tensors of a component, or the modules that a path means."""
-    found = [name for name, component in components.items() if is_within(component, part) and part != TOTAL]
-    return found or find_modules("without", part, components)
 
 
 def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:

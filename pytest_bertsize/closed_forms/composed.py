@@ -205,8 +205,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     else:
         parts = find_all(partial(_find_backbone, model, config, name, registry, find) for name in config.parts)
     name = ", ".join(dict.fromkeys(part.family.name for part in parts if part.family.name not in MODULES)) or WHOLE
-    empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=())
-    family = empty.with_parts(parts)
+    family = Several(name, ConfigKeys(()), (), release=registry.release, parts=()).with_parts(parts)
     return family, Architecture(
         model.factory or WHOLE,
         family.list_terms,
@@ -265,10 +264,7 @@ def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Archi
 def own_class(
     model: Model, family: Family, backbone: Architecture, written: Mapping[str, object]
 ) -> tuple[Family, Architecture]:
-    """Return the architecture of the factory's class, and the family with the config keys that it reads.
-
-    :param written: the values of config and overrides.
-    """
+    """Return the class of the factory, and the family with its keys; ``written`` has those of config and overrides."""
     asked = {
         key: each.name for each in reversed(model.extra) for size in each.written for _, key in summands(size) if key
     }
@@ -337,7 +333,11 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
             raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
     found: list[Term] = []
     modules = group_by_module((term.name, term.component) for term in held)
-    for name in _list_names(extra, held):
+    names, (layers, bracket, rest) = [extra.name], extra.name.rpartition("]")
+    if bracket:  # a range of a list, such as layer[:6]
+        paths = find_modules("extra", f"{layers}]", [name for name, _ in name_tensors(held)])
+        names = [f"{path}{rest}" for path in paths]
+    for name in names:
         component = extra.component or find_nearest(name, modules, f"head.{name.partition('.')[0]}")
         path = f"{name}.{STAR}" if copies and STAR not in name else name
         if extra.block == "parameter":
@@ -346,15 +346,6 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
             where: dict[str, Any] = {"component": component, "tied": extra.tied, "copies": copies}
             found += module(extra.block, path, *sizes, **where, **extra.arguments)
     return found
-
-
-def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
-    """:raises Unusable: for a range, such as ``layer[:6]``, of a module that is not a list of the backbone."""
-    layers, bracket, rest = extra.name.rpartition("]")
-    if not bracket:
-        return [extra.name]
-    names = [name for name, _ in name_tensors(held)]
-    return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
 
 
 def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:

@@ -205,12 +205,14 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     kept = () if switches.startswith(ONLY) else like.switches
     chosen = () if activations.startswith(ONLY) else like.choices
     divisible, ignored = more.pop("divisible", like.divisible), more.pop("ignored", "")
+    pairs = (each.partition(" divides ") for each in _split(sizes))
+    divides = [(known[of].key, known[divisor.split()[0]].key) for divisor, _, others in pairs for of in others.split()]
     found = replace(
         like,
         sizes=tuple(known.values()),
         switches=tuple({each.key: each for each in (*kept, *map(_read_switch, _split(switches)))}.values()),
         choices=tuple({each.key: each for each in (*chosen, *choices)}.values()),
-        divisible=tuple(dict.fromkeys((*divisible, *_read_divisible(sizes, known)))),
+        divisible=tuple(dict.fromkeys((*divisible, *divides))),
         indices=tuple(Index(key, int(default)) for key, default in map(str.split, _split(more.pop("indices", ""))))
         or like.indices,
         rules=read_rules(more.pop("rules")) if "rules" in more else like.rules,
@@ -235,12 +237,6 @@ def _read_size(text: str, known: Mapping[str, Size]) -> Size:
     least, aliases = re.search(r" from (-?\d+)", rest), tuple(re.findall(r" or (\w+)", rest))
     minimum = int(least[1]) if least else 1
     return Size(key or STANDARD[symbol], symbol, default, repeats=" layers" in rest, minimum=minimum, aliases=aliases)
-
-
-def _read_divisible(text: str, sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of keys; the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
-    for divisor, _, others in (each.partition(" divides ") for each in _split(text)):
-        yield from ((sizes[of].key, sizes[divisor.split()[0]].key) for of in others.split())
 
 
 def _read_switch(text: str) -> Switch:

@@ -10,7 +10,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -77,10 +77,7 @@ def _power(base: Any, exponent: Any) -> Any:
     exponent = operator.index(exponent)
     if not 0 <= exponent <= HIGHEST_POWER:
         raise BadExpression(f"a power is {exponent}, and must be from 0 to {HIGHEST_POWER}")
-    found: Any = 1
-    for _ in range(exponent):
-        found = _multiply(found, base)
-    return found
+    return reduce(_multiply, [base] * exponent, 1)
 
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -97,11 +97,8 @@ def find_shapes(
     of_flops = [limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)]
     wish = wish._replace(seq_len=next(iter(of_flops), wish.seq_len))
     if of_flops and flops.count_flops(form, wish.seq_len) is None:
-        message, fix = (
-            f"there is no closed form for the FLOPs of {form.architecture.name}",
-            "leave out the limit on FLOPs",
-        )
-        raise Unusable(Finding("unknown-closed-form", message, fix))
+        message = f"there is no closed form for the FLOPs of {form.architecture.name}"
+        raise Unusable(Finding("unknown-closed-form", message, "leave out the limit on FLOPs"))
 
     def exceed(form: ClosedForm) -> Iterator[int]:
         return (measure(limit, form) - limit.maximum for limit in limits if limit.maximum is not None)

@@ -81,8 +81,7 @@ def add(terms: Iterable[Monomial]) -> Sum:
     numbers: dict[tuple[tuple[Base, int], ...], Fraction] = {}
     for term in terms:
         numbers[term.powers] = numbers.get(term.powers, Fraction()) + term.number
-    found = [Monomial(number, powers) for powers, number in numbers.items() if number]
-    return tuple(sorted(found, key=_sort_key))
+    return tuple(sorted((Monomial(number, powers) for powers, number in numbers.items() if number), key=_sort_key))
 
 
 def subtract(one: Sum, other: Sum) -> Sum:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import ConfigKeys, Until, multiple
+from pytest_bertsize.config.keys import Until, multiple
 from pytest_bertsize.config.older_releases import TIED_BY_EACH, V4, before, without_alias, without_rules_on
 
 STACK = """
@@ -147,18 +147,12 @@ LED = family(
 """LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder."""
 
 SHARES = "share_encoder_decoder_embeddings"
-TIED_AS_SHARED = f"""
+TIED_AS_SHARED = read_rules(f"""
 tie_word_embeddings == {SHARES}
   tie_word_embeddings is {{tie_word_embeddings}}, but transformers before 5.4 ties by {SHARES}, \
 which is {{{SHARES}}}
   write the same value for both
-"""
-
-
-def _with_tied_as_shared(keys: ConfigKeys) -> ConfigKeys:
-    return replace(keys, rules=(*keys.rules, *read_rules(TIED_AS_SHARED)))
-
-
+""")
 MARIAN = family(
     "marian",
     PEGASUS,
@@ -172,7 +166,7 @@ MARIAN = family(
     """,
     until=(
         *BART.keys.until,
-        before("5.4.0", _with_tied_as_shared, "marian", "configuration"),
+        before("5.4.0", lambda keys: replace(keys, rules=(*keys.rules, *TIED_AS_SHARED)), "marian", "configuration"),
         Until(V4, without_rules_on(SHARES), TIED_BY_EACH),
     ),
     classes="""

@@ -86,8 +86,7 @@ class PairFamily(Family, frozen=True):
     ) -> tuple[Family, Architecture]:
         """:raises Unusable: if a side has no closed form."""
         sides = find_all(partial(_find_side, name, config, find) for name in SIDES)
-        empty = Pair(self.name, self.keys, (), release=self.release, parts=(), outer=self)
-        pair = empty.with_parts(sides)
+        pair = Pair(self.name, self.keys, (), release=self.release, parts=(), outer=self).with_parts(sides)
         return pair, replace(architecture, terms=pair.list_terms)
 
 
