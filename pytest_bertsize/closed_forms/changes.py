@@ -40,9 +40,7 @@ def find_owners(terms: Iterable[Term]) -> dict[str, str]:
 
 
 def change_tensors(
-    terms: Iterable[Term],
-    change: Callable[[str, Term], Iterable[Term]],
-    places: Mapping[str, int] | None = None,
+    terms: Iterable[Term], change: Callable[[str, Term], Iterable[Term]], places: Mapping[str, int] | None = None
 ) -> list[Term]:
     """Change every tensor of a model; neighbouring layers with equal results become one term.
 

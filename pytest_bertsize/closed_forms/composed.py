@@ -134,15 +134,11 @@ class Several(Family, frozen=True, kw_only=True):
         del config, architecture
         names = [part.name for part in self.parts]
         unknown = (key for key in overrides if key not in names and all(part.place for part in self.parts))
-        wrong = [
-            Finding(
-                "config-invalid",
-                f"overrides.{printable(key)} names no part of the model",
-                did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}"),
-                table_key=("overrides", key),
-            )
-            for key in unknown
-        ]
+        wrong = []
+        for key in unknown:
+            fix = did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}")
+            message = f"overrides.{printable(key)} names no part of the model"
+            wrong.append(Finding("config-invalid", message, fix, table_key=("overrides", key)))
         each = find_all((partial(self._resolve_part, part, overrides) for part in self.parts), wrong)
         return Values(
             {f"{symbol}{part.suffix}": size for part, values in each for symbol, size in values.sizes.items()},
@@ -242,13 +238,9 @@ def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Archi
     """:raises Unusable: if there is no closed form for the class that sentence-transformers makes from the config."""
     config, default = module.config, "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     named, task = config.model_type, module.settings.get("transformer_task", default)
-    ending = TASKS.get(str(task))
-    among = [
-        (family, each)
-        for family in registry.families(str(named))[:1]
-        for each in family.architectures
-        if ending and each.name.endswith(ending)
-    ]
+    families, ending = registry.families(str(named))[:1], TASKS.get(str(task))
+    classes = [(family, each) for family in families for each in family.architectures]
+    among = [(family, each) for family, each in classes if ending and each.name.endswith(ending)]
     if not among:
         made = f"sentence-transformers makes from model_type {shown(named)} for the task {shown(task)}"
         message = f"there is no closed form for the class that {made}"
@@ -292,10 +284,7 @@ def own_class(
 
 
 def _with_keys(family: Family, asked: Mapping[str, str], written: Mapping[str, object]) -> Family:
-    """Return the family with the keys that set the sizes of an ``extra``, which the config must have.
-
-    :param asked: each key with the name of the first ``extra`` that has it.
-    """
+    """Return the family with more keys, which the config must have; ``asked`` maps each to its ``extra``."""
     known = {size.key for size in family.keys.sizes} | {NUM_LABELS}
     own = sorted(asked.keys() - known)
     wrong = []

@@ -308,7 +308,5 @@ def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
 def _read_rule(condition: str, message: str, fix: str) -> Rule:
     *first, condition = condition.split(": ")
     holds = compile_size(condition)
-    names = filter(None, _KEY.findall(condition))
-    return Rule(
-        tuple(dict.fromkeys((*first, *names))), lambda values: holds(Scope(Dims({}, {}), {}, values)), message, fix
-    )
+    keys = tuple(dict.fromkeys((*first, *filter(None, _KEY.findall(condition)))))
+    return Rule(keys, lambda values: holds(Scope(Dims({}, {}), {}, values)), message, fix)

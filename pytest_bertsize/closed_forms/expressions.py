@@ -47,9 +47,8 @@ class Scope(Struct, frozen=True):
         for known in (self.dims.sizes, self.dims.switches):
             if name in known:
                 return known[name]
-        raise BadExpression(
-            f"there is no size or switch {name}; the names are {', '.join([*self.dims.sizes, *self.formulas])}"
-        )
+        names = ", ".join([*self.dims.sizes, *self.formulas])
+        raise BadExpression(f"there is no size or switch {name}; the names are {names}")
 
     def get(self, name: str) -> Any:
         """Return the value of a name; ``None`` if nothing has the name."""

@@ -37,10 +37,7 @@ class Architecture(Struct, frozen=True):
     literals: frozenset[int] = frozenset()  # numbers in a project's table, which may or may not mean an equal key
 
     def changed(self, change: Callable[[Dims, Sequence[Term]], Sequence[Term]], **added: Sequence[str]) -> Self:
-        """Return the class with changed terms.
-
-        :param added: the change as text, by the keys of the project's table that make it.
-        """
+        """Return the class with changed terms; ``added`` is the change as text, by the table keys that make it."""
         added = {**self.added, **{key: each for key, each in added.items() if each}}
         return replace(self, terms=lambda dims: change(dims, self.terms(dims)), added=added)
 
@@ -69,10 +66,7 @@ class Family(Struct, frozen=True):
     def of_config(
         self, config: ModelConfig, architecture: Architecture, find: Callable[[str], Sequence[Family]]
     ) -> tuple[Family, Architecture]:
-        """Return the family and the class for a config: a family of several models reads its parts from the config.
-
-        :param find: returns the families of a ``model_type``.
-        """
+        """Return the family and the class for a config; ``find`` returns the families of a ``model_type``."""
         del config, find
         return self, architecture
 

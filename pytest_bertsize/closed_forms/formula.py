@@ -96,7 +96,9 @@ class Formulas:
         """Sum all copies of some terms, with the number of copies as a factor: ``L·(4·D² + 4·D) + D``."""
         by_repeat: dict[tuple[Sum, ...], list[Term]] = {}
         for term in terms:
-            by_repeat.setdefault(self._list_times(term), []).append(term)
+            counts = [with_even_quotients(terms_of(each.times), self._sizes) for each in term.copies]
+            bracketed = [each for each in counts if len(each) > 1]
+            by_repeat.setdefault((multiply(*(each for each in counts if len(each) <= 1)), *bracketed), []).append(term)
         numbers: dict[tuple[Sum | Formula, ...], int] = {}
         for times, members in by_repeat.items():
             for number, factors in _repeat(times, self.sum_one_copy(members)):
@@ -114,11 +116,6 @@ class Formulas:
                     factors.setdefault(rest, product.factors)
         rests = sorted((rest for rest, number in numbers.items() if number), key=_degree, reverse=True)
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
-
-    def _list_times(self, term: Term) -> tuple[Sum, ...]:
-        """Return the number of copies of a term as factors: one product, then each sum that is written in brackets."""
-        times = [with_even_quotients(terms_of(each.times), self._sizes) for each in term.copies]
-        return multiply(*(each for each in times if len(each) <= 1)), *(each for each in times if len(each) > 1)
 
     def _list_products(self, shape: Sequence[Count]) -> list[tuple[Monomial, Product]]:
         sizes = tuple(map(terms_of, shape))

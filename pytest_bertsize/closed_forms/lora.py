@@ -39,10 +39,7 @@ MOST_SHOWN = 12
 
 
 def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]:
-    """Return the terms of a model with an adapter of rank ``r``, an integer or a symbol.
-
-    :raises ValueError: if the adapter fits no module, or one that PEFT or this closed form does not support.
-    """
+    """Return a model's terms with an adapter of rank ``r``; raise ValueError if it does not fit."""
     return _Placement(adapter, tuple(terms)).change_terms(r)
 
 
@@ -68,8 +65,7 @@ class _Placement:
             for depth in range(1, len(parts)):
                 path = ".".join(parts[:depth])
                 self.modules.setdefault(path, Module(".".join(pattern[:depth])))
-                is_index = pattern[depth] == STAR or parts[depth].isdigit()
-                (self.lists if is_index else others).add(path)
+                (self.lists if pattern[depth] == STAR or parts[depth].isdigit() else others).add(path)
             if term.kind:
                 self.modules[path] = Module(".".join(pattern[:-1]), term.kind, term.component)
         self.lists -= others
@@ -121,17 +117,11 @@ class _Placement:
         return {path for path in self.modules if not set(said).isdisjoint(_ends_of(path))}
 
     def _is_in_its_layers(self, path: str) -> bool:
-        """Return whether the adapter goes into the layer of ``path``.
-
-        The layer is the first index in ``path``, or the first after a name in ``layers_pattern`` if that is set.
-        """
+        """Return whether the layer is adapted: the first index in its path, or after ``layers_pattern`` if set."""
         layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
         *parts, _ = path.split(".")
-        numbers = (
-            int(part)
-            for at, part in enumerate(parts)
-            if part.isdigit() and (parts[at - 1] in lists if lists else at > 1)
-        )
+        indices = [at for at, part in enumerate(parts) if part.isdigit()]
+        numbers = (int(parts[at]) for at in indices if (parts[at - 1] in lists if lists else at > 1))
         return not layers or next(numbers, None) in layers
 
     def last_names(self, kinds: Sequence[str] | None = None) -> set[str]:

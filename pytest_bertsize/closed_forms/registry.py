@@ -242,6 +242,5 @@ def _read_family(name: str, table: object) -> Family:
         under=name.replace("-", "_"),
         **said,
     )
-    return replace(
-        found, architectures=tuple(replace(each, defined_in=read.defined_in) for each in found.architectures)
-    )
+    classes = (replace(each, defined_in=read.defined_in) for each in found.architectures)
+    return replace(found, architectures=tuple(classes))

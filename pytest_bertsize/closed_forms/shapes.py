@@ -108,8 +108,8 @@ def find_shapes(
             if counted and all(is_allowed(limit, measure(limit, counted)) for limit in limits):
                 yield Shape(changes, said, counted, flops.count_flops(counted, wish.seq_len))
 
-    adapters = count_shapes(_list_adapters(derivation, own, wish.keep, exceed) if own else [])
-    if found := tuple(islice(adapters, most)):
+    adapted = _list_adapters(derivation, own, wish.keep, exceed) if own else []
+    if found := tuple(islice(count_shapes(adapted), most)):
         return Found(found, tuple(key for key in OF_ADAPTER if key not in wish.keep), wish.seq_len)
     search = _Search(Variants(derivation), wish, exceed)
     found = tuple(count_shapes(search.list_nearest(furthest)))
@@ -200,10 +200,7 @@ class _Search:
     # the axes
 
     def _make_width(self, keys: Mapping[str, str], wish: Wish) -> _Axis:
-        """Return the axis of the width with its heads and networks, and set :attr:`_start`.
-
-        :raises Unusable: if no width has heads of the wished width.
-        """
+        """Return the axis of the width, and set :attr:`_start`; raise Unusable if no width has the wished heads."""
         now, width = self._now, self._now[self._width]
         heads = [keys[each] for each in HEADS if each in keys]
         own = next((key for key in HEAD_WIDTHS if key in now), "")
@@ -217,8 +214,7 @@ class _Search:
             self._start = start if is_whole and not self._kept & start.keys() else None
             if self._start is None and not widths:
                 message = f"no width of the search has a whole number of heads of {wish.head} units"
-                fix = "write another --head-width, or --keep fewer keys"
-                raise Unusable(Finding("config-invalid", message, fix))
+                raise Unusable(Finding("config-invalid", message, "write another --head-width, or --keep fewer keys"))
         narrow = keys.get("E", "")
         if narrow in now.keys() - self._kept and now[narrow] == width:
             exact[narrow] = Fraction(1)
@@ -233,8 +229,7 @@ class _Search:
 
     def _is_limited(self, axis: _Axis) -> bool:
         """Return whether there are other values, and one more step changes a limited quantity."""
-        more = self._weigh(axis.at(axis.now + axis.values.step))
-        return len(axis.values) > 1 and more is not None and more != self._weigh({})
+        return len(axis.values) > 1 and self._weigh(axis.at(axis.now + axis.values.step)) not in (None, self._weigh({}))
 
     # shapes
 

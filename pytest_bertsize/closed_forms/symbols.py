@@ -141,9 +141,8 @@ def _multiply_terms(one: Monomial, other: Monomial) -> Monomial:
     powers = Counter(dict(one.powers))
     for base, exponent in other.powers:
         powers[base] += exponent
-    return Monomial(
-        one.number * other.number, tuple(sorted((each for each in powers.items() if each[1]), key=_sort_key_of_power))
-    )
+    kept = (each for each in powers.items() if each[1])
+    return Monomial(one.number * other.number, tuple(sorted(kept, key=_sort_key_of_power)))
 
 
 def _sort_key(term: Monomial) -> tuple[Any, ...]:

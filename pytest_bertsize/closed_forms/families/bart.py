@@ -78,22 +78,10 @@ BART = family(
 """transformers 4 ties the word embeddings whatever the config says
 (https://github.com/huggingface/transformers/pull/42191); those of a decoder alone are tied only to its head."""
 
-MBART = family(
-    "mbart",
-    BART,
-    labels=2,
-    stem="MBart",
-    norms=f"{EMBEDDING_NORM}\n{LAST_NORM}",
-)
+MBART = family("mbart", BART, labels=2, stem="MBart", norms=f"{EMBEDDING_NORM}\n{LAST_NORM}")
 """mBART (Liu et al. 2020, arXiv 2001.08210): BART with a last norm on each of its stacks."""
 
-PEGASUS = family(
-    "pegasus",
-    MBART,
-    classes=GENERATORS,
-    positions=SINUSOIDS,
-    norms=LAST_NORM,
-)
+PEGASUS = family("pegasus", MBART, classes=GENERATORS, positions=SINUSOIDS, norms=LAST_NORM)
 """PEGASUS (Zhang et al. 2019, arXiv 1912.08777): mBART with sinusoidal positions and no norm after the embeddings."""
 
 M2M_100 = family(

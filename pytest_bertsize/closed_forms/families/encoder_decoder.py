@@ -109,10 +109,7 @@ def _find_side(name: str, config: ModelConfig, find: Callable[[str], Sequence[Fa
     return Side(name, f"{name}.", SIDES[name], name, name, family, architecture, own)
 
 
-_ENDINGS = {
-    "encoder": ("Model", "Encoder"),
-    "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder"),
-}
+_ENDINGS = {"encoder": ("Model", "Encoder"), "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder")}
 """The ends of a class's name for each side, as the library's Auto mappings choose the class."""
 
 

@@ -1,7 +1,4 @@
-"""LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer for the positions of its words.
-
-Six vectors of width D/6 make the place of a word.
-"""
+"""LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer; six vectors of D/6 place a word."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER

@@ -1,7 +1,4 @@
-"""MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads a word's path in the tree of a page.
-
-``xpath_unitseq2_embeddings`` is unused.
-"""
+"""MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT with paths in a page; xpath_unitseq2_embeddings is unused."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER

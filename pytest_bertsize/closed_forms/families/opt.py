@@ -1,7 +1,4 @@
-"""OPT (Zhang et al. 2022, arXiv 2205.01068): a decoder with learned positions and words that may be narrower.
-
-The first two positions are unused.
-"""
+"""OPT (Zhang et al. 2022, arXiv 2205.01068): a decoder; the first two of its learned positions are unused."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads

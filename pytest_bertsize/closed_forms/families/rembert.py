@@ -1,7 +1,4 @@
-"""RemBERT (Chung et al. 2020, arXiv 2010.12821): BERT with narrow input embeddings and wide output embeddings.
-
-The decoder is never tied: input and output differ in width.
-"""
+"""RemBERT (Chung et al. 2020, arXiv 2010.12821): BERT with input and output embeddings of two widths, never tied."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT

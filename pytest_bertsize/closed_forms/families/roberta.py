@@ -16,8 +16,7 @@ ENCODERS = """
 """The classes of families that never decode."""
 CLASSES = ENCODERS.replace("*ForMaskedLM", "*ForCausalLM, *ForMaskedLM")
 WITHOUT_POOLER = CLASSES.replace(
-    "*ForMultipleChoice,",
-    "*ForMultipleChoice  {under}.body(pooler=before(5) or not before(5, 13)) + choice\n",
+    "*ForMultipleChoice,", "*ForMultipleChoice  {under}.body(pooler=before(5) or not before(5, 13)) + choice\n"
 )
 """From transformers 5.0 to 5.12 some classes for multiple choice lacked the pooler whose output they read.
 https://github.com/huggingface/transformers/pull/47147 gave it back."""
@@ -30,11 +29,7 @@ XLM_ROBERTA = family(
 )
 """XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116): RoBERTa with the default sizes of BERT's config."""
 
-CAMEMBERT = family(
-    "camembert",
-    XLM_ROBERTA,
-    until=(*BERT.keys.until, *unmentioned("5.4.0", "camembert")),
-)
+CAMEMBERT = family("camembert", XLM_ROBERTA, until=(*BERT.keys.until, *unmentioned("5.4.0", "camembert")))
 """CamemBERT (Martin et al. 2019, arXiv 1911.03894): RoBERTa in French."""
 
 DATA2VEC_TEXT = family("data2vec-text", ROBERTA, sizes="V 30522", stem="Data2VecText")

@@ -1,7 +1,4 @@
-"""SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT with layers of grouped convolutions.
-
-Each convolution is a linear layer for each group of inputs (section 3).
-"""
+"""SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT of grouped convolutions, each a linear layer a group."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT

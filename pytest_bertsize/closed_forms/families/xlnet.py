@@ -1,7 +1,4 @@
-"""XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, without a table of them.
-
-Shapes have a dimension for heads, which changes no count.
-"""
+"""XLNet (Yang et al. 2019, arXiv 1906.08237): relative positions without a table; shapes have a dimension for heads."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads

@@ -34,16 +34,14 @@ def products(dims: Dims) -> int:
 
 
 def _read(keys: ConfigKeys) -> ConfigKeys:
-    return replace(
-        _unnoticed(keys), choices=(*keys.choices, Choice(KEY, "absolute", ("absolute", *RELATIVE), null=True))
-    )
+    choice = Choice(KEY, "absolute", ("absolute", *RELATIVE), null=True)
+    return replace(_unnoticed(keys), choices=(*keys.choices, choice))
 
 
 def _refuse(keys: ConfigKeys) -> ConfigKeys:
     because = "transformers 4 adds tables of distances, which this closed form does not have"
-    return replace(
-        _unnoticed(keys), refused={**keys.refused, KEY: Refused(("absolute", None), because, 'write "absolute"')}
-    )
+    refused = Refused(("absolute", None), because, 'write "absolute"')
+    return replace(_unnoticed(keys), refused={**keys.refused, KEY: refused})
 
 
 def _unnoticed(keys: ConfigKeys) -> ConfigKeys:
