@@ -303,7 +303,7 @@ def test_what_runs_there_is_written_in_python_3_9() -> None:
 # which release is there, without a process
 
 
-@pytest.mark.parametrize("inside", ["lib/python3.9/site-packages", "lib/python3/dist-packages", "Lib/site-packages"])
+@pytest.mark.parametrize("inside", ["lib/python3.9/site-packages", "lib/python3/dist-packages"])
 def test_a_release_is_read_from_the_metadata_of_an_environment(tmp_path: Path, inside: str) -> None:
     _install(tmp_path / inside, "4.57.6")
     python = script(tmp_path / "bin" / "python3.9", "#!/bin/sh\ntouch run\n")
