@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -111,7 +112,7 @@ class Helper(Struct, eq=False):
         remembered: Mapping[str, str] = {}
         for number, (request, *others) in enumerate(groups.values(), len(self._numbers)):
             self._numbers.update({each.name: number for each in (request, *others)})
-            if self.memory and (found := self.memory.recall(request, self.command)):
+            if found := self._recall(request):
                 self._results[number], remembered = found
             else:
                 self._tasks[number] = Task(request._replace(declared=None) if others else request)
@@ -122,6 +123,14 @@ class Helper(Struct, eq=False):
             self._fail_all(NotBuilt("models are not built on Windows", fix, Why.ELSEWHERE))
         else:
             self._hand_out()
+
+    def _recall(self, request: Request) -> tuple[Built, Mapping[str, str]] | None:
+        """Return a build of an earlier run and its versions; its file is trusted no more than the child."""
+        found = self.memory.recall(request, self.command) if self.memory else None
+        with contextlib.suppress(ValueError):
+            if found and isinstance(built := _check_built(found[0]), Built):
+                return built, found[1]
+        return None
 
     def result(self, name: str) -> Built | NotBuilt:
         """Wait until the model requested by this name is built or has failed, and return the result."""
@@ -288,14 +297,17 @@ def read_content(frame: Frame) -> Any:
 
 
 def _check_answer(built: Built | None, failed: NotBuilt | None) -> Built | NotBuilt:
-    """Return an answer with its texts escaped; raise for neither, or for a negative number."""
+    """Return an answer with its texts escaped; raise for neither."""
     if failed:
         reason, fix = (printable(text, LONGEST_REASON) for text in (failed.reason, failed.fix))
         return failed._replace(reason=reason, fix=fix)
     if built is None:
         raise ValueError("the answer has neither a model nor the reason why there is none")
-    if not built.tensors:
-        return NotBuilt("it has no parameters")
+    return _check_built(built) if built.tensors else NotBuilt("it has no parameters")
+
+
+def _check_built(built: Built) -> Built | NotBuilt:
+    """Return a build with its texts escaped, a ``NotBuilt`` for an unprintable name; raise for a negative number."""
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
     numbers += [each.numbers for each in built.hidden]

@@ -71,13 +71,16 @@ class Memory:
         if request.runs_own_code:
             return None
         try:
-            entry = msgspec.json.decode(self._read(f"{_hash_key(request, command)}.json"), type=Entry)
-            is_unchanged = self._is_unchanged(entry.stamps)
+            key = _hash_key(request, command)
+            checksum, _, content = self._read(f"{key}.json").partition(b"\n")
+            entry = msgspec.json.decode(content, type=Entry)
+            is_known = checksum == _sum(key, content) and self._is_unchanged(entry.stamps)
         except (OSError, ValueError, RecursionError):
             return None
-        if not is_unchanged or not (entry.built.agreed or entry.built.tensors):
+        seconds = round(time() - entry.built_at)
+        if not is_known or seconds < 0 or not (entry.built.agreed or entry.built.tensors):
             return None
-        return entry.built._replace(seconds_ago=max(0, round(time() - entry.built_at))), entry.versions
+        return entry.built._replace(seconds_ago=seconds), entry.versions
 
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
         """Keep a build if all that it loaded is older than the run; return it with ``agreed`` set."""
@@ -93,8 +96,8 @@ class Memory:
             checksum = sha256(listed).hexdigest()
             if not (self.folder / f"{checksum}.stamps").exists():
                 self._write(f"{checksum}.stamps", listed)
-            entry = msgspec.json.encode(Entry(time(), versions, checksum, rest))
-            self._write(f"{_hash_key(request, command)}.json", entry)
+            key, entry = _hash_key(request, command), msgspec.json.encode(Entry(time(), versions, checksum, rest))
+            self._write(f"{key}.json", _sum(key, entry) + b"\n" + entry)
         return built
 
     def _compare_stamps(self, name: str) -> bool:
@@ -117,6 +120,11 @@ class Memory:
 
 
 _STARTED = time_ns()
+
+
+def _sum(key: str, entry: bytes) -> bytes:
+    """Return the checksum of an entry, which is of one key."""
+    return sha256(key.encode() + entry).hexdigest().encode()
 
 
 def _hash_key(request: Request, command: Sequence[str]) -> str:

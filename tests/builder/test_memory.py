@@ -16,6 +16,7 @@ import pytest
 
 from pytest_bertsize.builder import memory as memories
 from pytest_bertsize.builder.child.__main__ import list_loaded
+from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.memory import Memory
 from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.inventory import Tensor
@@ -182,18 +183,23 @@ def find_file(memory: Memory, suffix: str = ".json") -> Path:
 
 
 def altered(entry: bytes, place: int, value: object) -> bytes:
-    """The entry with another value in one of its fields."""
-    fields = json.loads(entry)
+    """Return an entry with another value in one of its fields, and with the checksum that it then has."""
+    fields = json.loads(entry.partition(b"\n")[2])
     fields[place] = value
-    return json.dumps(fields).encode()
+    content = json.dumps(fields).encode()
+    return memories._sum(memories._hash_key(REQUEST, COMMAND), content) + b"\n" + content
 
 
 BROKEN: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "cut": (".json", lambda content: content[:-1]),
     "no text": (".json", lambda _: b"\xff"),
+    "edited": (".json", lambda content: content.replace(b"[101,48]", b"[101,47]")),
+    "of another model": (".json", lambda content: memories._sum("0", content[65:]) + content[64:]),
     "no model": (".json", lambda content: altered(content, 3, None)),
+    "of the future": (".json", lambda content: altered(content, 0, 9e18)),
     "files elsewhere": (".json", lambda content: altered(content, 2, "../README")),
     "no tensors": (".json", lambda content: altered(content, 3, [[], {}])),
+    "deep": (".json", lambda _: b"[" * 100_000),
     "long": (".json", lambda content: b" " * memories.LARGEST + content),
     "stamps that are edited": (".stamps", lambda content: content.replace(b"12", b"13")),
     "no stamps": (".stamps", lambda _: b"[]"),
@@ -211,14 +217,25 @@ def test_a_broken_entry_is_a_build(
 
 
 def test_an_entry_of_another_time_is_recalled_with_its_age(tmp_path: Path, library: Path) -> None:
-    """So that the changes above are what makes an entry a broken one; the clock of a machine may be set back."""
+    """So that the changes above are what makes an entry a broken one."""
     memory = remember(tmp_path / "memory", library)
     path = find_file(memory)
-    for age in (5, -5):
-        path.write_bytes(altered(path.read_bytes(), 0, time_ns() // 10**9 - age))
-        recalled = memory.recall(REQUEST, COMMAND)
-        assert recalled
-        assert recalled[0].seconds_ago in {max(age, 0), max(age, 0) + 1}
+    path.write_bytes(altered(path.read_bytes(), 0, time_ns() // 10**9 - 5))
+    recalled = memory.recall(REQUEST, COMMAND)
+    assert recalled
+    assert recalled[0].seconds_ago in {5, 6}
+
+
+@pytest.mark.parametrize(("name", "size"), [("words", -101), ("words\x1b[31m", 101)])
+def test_an_entry_that_somebody_wrote_is_checked_as_an_answer(
+    tmp_path: Path, library: Path, name: str, size: int
+) -> None:
+    built = Built((Tensor(name, (size, 48), ""),), {}, loaded=(str(library),))
+    memory = Memory(tmp_path / "memory")
+    helper = Helper(memory=memory)
+    memory.keep(REQUEST, helper.command, built, VERSIONS)
+    assert memory.recall(REQUEST, helper.command)
+    assert helper._recall(REQUEST) is None
 
 
 def test_an_entry_is_a_file_and_no_link_to_one(tmp_path: Path, library: Path) -> None:
