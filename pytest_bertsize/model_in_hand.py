@@ -149,7 +149,7 @@ def _take_in_hand(model: Any) -> InHand:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(model, torch.nn.Module):
         what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
-        fix = "pass the model itself: an instance of a class, the .model of a trainer"
+        fix = "pass the model itself, such as trainer.model"
         raise TypeError(f"check_model takes a torch.nn.Module, not {what}: {fix}")
     module = listing.unwrap(model)
     peft = sys.modules.get("peft")

@@ -204,9 +204,9 @@ def _read_config(model: Model) -> ModelConfig:
                     raise
                 table, unfound = find_table(Path()), unusable.findings[0]
                 names = _list_declared(table)
-                there = f"{printable(str(table))} declares {listed(names, MOST_NAMED) or 'no model'}"
-                fix = did_you_mean(location, names, f"{unfound.fix}; or run bertsize init, which proposes tables")
-                raise refuse(f"{unfound.message}, and {there}", fix) from None
+                declared = listed(names, MOST_NAMED) or "nothing; run bertsize init, which proposes tables"
+                there = f"no table declares it ({printable(str(table))} declares {declared})"
+                raise refuse(f"{unfound.message}, and {there}", did_you_mean(location, names, unfound.fix)) from None
     path = Path(location)
     inside = [path / name for name in NAMES if os.path.isfile(path / name)]  # noqa: PTH113  (pathlib's raises)
     path = inside[0] if len(inside) == 1 and not os.path.lexists(path / MODULES) else path

@@ -25,9 +25,7 @@ from pytest_bertsize.wording import BadValue, printable, reason
 MAKERS = ("to_dict", "model_dump")
 NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
 INSTALLED = {"site-packages", "dist-packages"}
-CORRECT = (
-    "correct the code, or its name; modules are imported from the project's root, src and the pythonpath of pytest"
-)
+CORRECT = "correct it, or write module:FUNCTION of a module in the project's root, its src or the pythonpath of pytest"
 
 
 def _answer_question(asked: Any) -> dict[str, Any]:

@@ -187,11 +187,13 @@ class Extra(Struct, frozen=True):
         if not FEWEST.get(self.block, most) <= len(self.sizes) <= most:
             wanted = f"[{', '.join(names)}]" if names else f"its shape, at most {LONGEST_SHAPE} numbers"
             yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
-        for size in (*self.sizes, *([] if self.count is None else [self.count])):
+        sizes = [("", size) for size in self.sizes]
+        for what, size in (*sizes, *([] if self.count is None else [("count ", self.count)])):
             found = summands(size) if isinstance(size, str) else [(size, None)]
             if not found or not all(type(number) is int and 0 < number <= LARGEST for number, _ in found):
                 example = shown("2*hidden_size + 16")
-                yield f"{shown(size)} is not a size: write a number, a key of the config, or a sum such as {example}"
+                write = f"write a number above 0, a key of the config, or a sum such as {example}"
+                yield f"{what}{shown(size)} is no size: {write}"
 
     def _name_wrong_keys(self) -> Iterator[str]:
         taken, known = ARGUMENTS.get(self.block, ()), TIED.get(self.block, ())

@@ -27,8 +27,10 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
     pattern, is_pattern = model.file, _GLOB.search(model.file) is not None
     config = f"config = {shown(pattern)}"
     if is_pattern != (_PLACEHOLDER.search(model.name) is not None):
-        example = 'models."bert-{stem}" with config = "configs/*.json"'
-        raise Mistake(f"{config} and the name {shown(model.name)} do not match: for several models, write {example}")
+        several = f"models.{shown(model.name if not is_pattern else f'{model.name}-{{stem}}')}"
+        says = "can mean several files" if is_pattern else "is one file, and the model's name has a placeholder"
+        fix = f'for several models, write {several} and a pattern, such as "configs/*.json"; for one, its file'
+        raise Mistake(f"{config} {says}: {fix}", "config")
     if not is_pattern:
         yield model
         return

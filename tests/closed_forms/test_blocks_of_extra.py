@@ -103,9 +103,9 @@ def test_a_range_in_the_name_is_a_module_in_each_of_those_layers(tmp_path: Path)
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ('name = "x", linear = [2, 3], count = 0', "0 is not a size: write a number"),
-        ('name = "x", linear = [2, 3], count = "2 x"', '"2 x" is not a size: write a number'),
-        ('name = "x", linear = [2, 3], count = true', "true is not a size: write a number"),
+        ('name = "x", linear = [2, 3], count = 0', "count 0 is no size: write a number"),
+        ('name = "x", linear = [2, 3], count = "2 x"', '"2 x" is no size: write a number'),
+        ('name = "x", linear = [2, 3], count = true', "true is no size: write a number"),
         ('name = "x", conv2d = [2, 3]', "conv2d takes [in, out, height, width], and this has 2"),
         ('name = "x", rms_norm = 4, bias = false', "rms_norm has no argument bias: remove it"),
         ('name = "x", linear = [4, 2], count = 2, tied = { weight = "bert.x" }', "it is several modules"),

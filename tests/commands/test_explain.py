@@ -227,12 +227,11 @@ def test_the_nearest_table_upwards_is_the_projects_and_one_that_may_be_ours_is_n
 
 def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch) -> None:
     said = bertsize.refused("explain", "clx")
-    assert "pyproject.toml declares cls; did you mean 'cls'?" in said
+    assert "pyproject.toml declares cls); did you mean 'cls'?" in said
     assert "is not in a git repository" in bertsize.refused("explain", "HEAD:cls")
     (declaring / "pyproject.toml").unlink()
     said = bertsize.refused("explain", "cls")
-    assert "declares no model; run hf download cls" in said
-    assert "or run bertsize init" in said
+    assert "declares nothing; run bertsize init, which proposes tables); run hf download cls" in said
 
 
 def test_the_command_alone_prints_its_help(bertsize: Bertsize) -> None:

@@ -87,7 +87,7 @@ def test_what_is_no_module_is_a_type_error() -> None:
         ({"model": 1}, "an object of type dict"),
         (Trainer(), "an object of type Trainer"),
     ):
-        said = f"check_model takes a torch.nn.Module, not {says}: pass the model itself: an instance of a class, the .model "
+        said = f"check_model takes a torch.nn.Module, not {says}: pass the model itself, such as trainer.model"
         with pytest.raises(TypeError, match=f"^{said}"):
             check_model(what, "encoder")
 

@@ -137,8 +137,18 @@ def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
 JSON, ALONE = {"config": "configs/*.json"}, {"config": "x.json"}
 GIVES = '{} gives the model name "bert-{}", which another file or table gives too: '.format
 REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
-    ({"bert": JSON}, ["configs/a.json"], 'config = "configs/*.json" and the name "bert" do not match: for several', ""),
-    ({"bert-{stem}": ALONE}, [], 'config = "x.json" and the name "bert-{stem}" do not match: for several', ""),
+    (
+        {"bert": JSON},
+        ["configs/a.json"],
+        'config = "configs/*.json" can mean several files: for several models, write models."bert-{stem}"',
+        "config",
+    ),
+    (
+        {"bert-{stem}": ALONE},
+        [],
+        'config = "x.json" is one file, and the model\'s name has a placeholder: for',
+        "config",
+    ),
     ({"bert-{stem}": JSON}, [], 'config = "configs/*.json" matches no file, so nothing would be checked', "config"),
     ({"bert-{stem}": JSON}, ["a/x.json", "b/x.json"], GIVES('"b/x.json"', "x"), ""),
     ({"bert-a": ALONE, "bert-{stem}": JSON}, ["c/a.json"], GIVES('"c/a.json"', "a"), ""),

@@ -176,7 +176,7 @@ def test_the_files_of_a_pattern_are_those_of_the_revision_that_is_asked_about(py
     assert parse(PATTERN, pyproject, find_two).names == ("bert-a", "bert-b")
     with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.models\."):
         parse(PATTERN, pyproject)
-    with pytest.raises(SettingsError, match=re.escape(placed(1, '"bert-{stem}"', 'config = "a.json"'))):
+    with pytest.raises(SettingsError, match=re.escape(placed(2, '"bert-{stem}".config', 'config = "a.json"'))):
         parse(PATTERN.replace("*", "a"), pyproject, find_two)
 
 
