@@ -19,8 +19,7 @@ OF_PARAMETERS: Mapping[str, tuple[str, int]] = {
     "uint8": ("U8", 8),
 }
 """Dtypes of weights by torch's names: the name in safetensors, and the bits of one number."""
-BITS: Mapping[str, int] = {**{name: bits for name, (_, bits) in OF_PARAMETERS.items()}, "int4": 4}
-"""Bits of one parameter, by torch's name for its dtype."""
+BITS: Mapping[str, int] = {**{name: bits for name, (_, bits) in OF_PARAMETERS.items()}, "int4": 4}  # of one number
 TRAINED = ("float64", "float32", "bfloat16", "float16")  # torch has no gradients in an 8-bit dtype
 
 

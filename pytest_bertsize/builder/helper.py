@@ -31,8 +31,7 @@ from pytest_bertsize.wording import printable, shown
 if TYPE_CHECKING:
     from pytest_bertsize.builder.memory import Memory
 
-CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
-"""The most forks at once: up to 8 on Linux, 1 elsewhere, because libraries of macOS may crash in forks."""
+CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1  # forks of macOS may crash
 
 INSTALL = (
     "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "

@@ -54,8 +54,7 @@ class Request(NamedTuple):
     asked: tuple[str, ...] = ()  # keys whose values in the config object are wanted: ``encoder.hidden_size``
     unknown: tuple[str, ...] = ()  # keys that are left out; the config's class is asked whether it has them
     varied: tuple[tuple[str, Any, Any], ...] = ()  # keys of configs, their value, and the one in its place
-    hub: Mapping[str, Mapping[str, Any]] = {}
-    """Answers for ``from_pretrained`` by name: each has a ``config``, its ``file`` and ``folder``, or an ``error``."""
+    hub: Mapping[str, Mapping[str, Any]] = {}  # from_pretrained's answers by name: config, file, folder, or error
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
     seconds: float = 0.0  # the time that it may take; 0 for the limit of every model
     memory: int = 0  # the bytes that it may take; 0 for the limit of every model of its kind

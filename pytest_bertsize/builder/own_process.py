@@ -28,8 +28,7 @@ from pytest_bertsize.builder.messages import (
 
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05  # seconds between two looks at the memory of a process
-ISOLATION = "-I" if sys.flags.isolated else "-P"
-"""Python's option that keeps the current folder off ``sys.path``: ``-I`` if this run has that option, else ``-P``."""
+ISOLATION = "-I" if sys.flags.isolated else "-P"  # keeps the current folder off sys.path
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",

@@ -100,8 +100,7 @@ class Term(NamedTuple):
 
 # kinds of modules
 
-Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]
-"""The shapes of a module's parameters, and its inner modules, by name; ``False`` for a parameter that it lacks."""
+Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]  # by name; False for a missing one
 
 
 class Inner(NamedTuple):

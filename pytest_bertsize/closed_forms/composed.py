@@ -36,8 +36,7 @@ T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
 NO_FAMILY = Family("", ConfigKeys(()), ())  # the family of a class without a config
-TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
-"""The end of a class's name, by the task for which sentence-transformers makes the class from a config."""
+TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}  # the ends of sentence-transformers' classes
 ENCODERS = ("T5EncoderModel", "MT5EncoderModel")  # sentence-transformers uses only the encoder of these families
 MODULES = {
     "Dense": declare.family(

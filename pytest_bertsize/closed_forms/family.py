@@ -54,8 +54,7 @@ class Family(Struct, frozen=True):
     trees: Mapping[str, str] = {}  # the texts of trees, and of parts of trees, by name
     arguments: frozenset[str] = frozenset()
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}  # further rules of the classes with a tree, by its name
-    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
-    """A function that derives missing keys from the written ones, as the config class does."""
+    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None  # adds missing keys
 
     def at(self, release: Release) -> Self:
         """Return the family as it is in a release of transformers; a release after the newest known one is like it."""

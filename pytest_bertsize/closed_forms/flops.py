@@ -28,12 +28,10 @@ PROVEN = (
     *("modernbert-decoder", "jina_embeddings_v3"),
 )
 """Families whose FLOPs were compared with torch's counter, class by class."""
-TURNED = PROVEN[PROVEN.index("llama") :]
-"""Families with rotary positions, whose angles were a matrix product of their own before release :data:`ANGLES`."""
+TURNED = PROVEN[PROVEN.index("llama") :]  # rotary positions, whose angles were a product of their own before ANGLES
 ANGLES = (5, 16)
 
-FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")
-"""Components that get one vector for each text, not one for each token."""
+FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")  # not for each token
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
 """Ends of class names: the head of such a class runs once for a text, except in decoders, which score each token."""
 UNUSED = "encoder.cross_attention"  # a text alone does not use it: it needs another model's states

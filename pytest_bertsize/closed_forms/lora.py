@@ -32,8 +32,7 @@ SAVED = "adapters.modules_to_save"
 LINEAR = ("linear", "transposed_linear")  # PEFT's linear layers: torch.nn.Linear, and Conv1D of transformers
 ADAPTABLE = (*LINEAR, "embedding")
 CLASSIFIERS = ("classifier", "score")
-BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}
-"""Modules to save that PEFT's class for a task adds, whether or not the model has them."""
+BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}  # what it saves
 HEADS = ("head.classifier", "head.qa_outputs")  # components that no checkpoint of pretraining has
 MOST_SHOWN = 12
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.release import Release
     from pytest_bertsize.table.settings import Settings
 
-GROUP = "pytest_bertsize_closed_forms"
-"""The group of entry points in which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
+GROUP = "pytest_bertsize_closed_forms"  # entry points that name files: acme = "acme_sizes:forms.toml"
 LARGEST = 1 << 20  # the most bytes of one file of closed forms
 
 

@@ -37,14 +37,12 @@ FURTHEST, WIDEST, DEEPEST = 4, 1_024, 24
 """The largest multiple of a present size that is tried, and the width and depth that are tried for small models, too:
 those of BERT-large."""
 MOST_TRIED = 32  # the most values of one size that are tried beside another size; these are the nearest ones
-HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
-"""The symbols for numbers of heads, for sizes of feed-forward layers, and for rows of embeddings."""
+HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")  # symbols of heads, of feed-forward sizes, of rows
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")  # widths of a head of their own
 OF_ADAPTER = ("r", "target_modules")
 
 Sizes: TypeAlias = Mapping[str, int]
-Exceed: TypeAlias = Callable[["ClosedForm"], Iterable[int]]
-"""A function that returns by how much a closed form exceeds each limit; a negative number if it does not."""
+Exceed: TypeAlias = Callable[["ClosedForm"], Iterable[int]]  # returns by how much a form exceeds each limit
 Tried: TypeAlias = tuple[Mapping[str, Any], str, "ClosedForm | None"]
 
 
@@ -174,8 +172,7 @@ class _Search:
         free = {symbol: key for symbol, key in keys.items() if key not in self._kept}
         self._width, step = keys.get("D", ""), wish.multiple
         self._networks = [free[each] for each in NETWORKS if each in free]
-        self._start: Sizes | None = {}
-        """Sizes at the present width with the wished heads; ``None`` if it has no whole number of these."""
+        self._start: Sizes | None = {}  # the present width with the wished heads; None if it is no multiple of them
         axes = [self._make_width(keys, wish)] if self._width else []
         if self._networks:
             first, *others = self._networks

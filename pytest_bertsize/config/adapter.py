@@ -58,8 +58,7 @@ class Adapter(Struct, frozen=True):
     """The keys of a LoRA adapter that change a count, a name, a shape or the trained tensors."""
 
     r: _Rank = 8
-    target_modules: _Pattern | tuple[_Name, ...] = ()
-    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's default."""
+    target_modules: _Pattern | tuple[_Name, ...] = ()  # ends of names, a pattern or ALL_LINEAR; empty: PEFT's default
     exclude_modules: _Pattern | tuple[_Name, ...] = ()
     modules_to_save: tuple[_Name, ...] = ()
     bias: Literal["none", "all", "lora_only"] = "none"
@@ -92,8 +91,7 @@ class Adapter(Struct, frozen=True):
 
 _DEFAULT = Adapter()
 _TYPES: Mapping[str, Any] = get_type_hints(Adapter, include_extras=True)
-COUNTED = tuple(key for key in _TYPES if key not in {"start", "targets_of", "method", "passed_on"})
-"""The keys of a file that are fields of an :class:`Adapter`."""
+COUNTED = tuple(key for key in _TYPES if key not in {"start", "targets_of", "method", "passed_on"})  # keys of a file
 SAID_BESIDE = ("peft_type", "init_lora_weights")
 INERT = frozenset(
     {
@@ -113,8 +111,7 @@ REFUSED = "megatron_config"  # a key that makes PEFT run code that the file name
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED))
 
 CUTTING = ("pissa", "olora", "loftq")  # init_lora_weights that cut a rank to the weight's rows or columns
-HANDED_OVER = ("pissa", "olora", "orthogonal")
-"""Words of ``init_lora_weights`` that PEFT gets, as ranks depend on them; ``loftq`` fails on the meta device."""
+HANDED_OVER = ("pissa", "olora", "orthogonal")  # PEFT gets these, as ranks depend on them; loftq fails on meta
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),

@@ -74,10 +74,8 @@ REFUSED = {
 }
 """Keys that steer transformers itself: with them the library may build another model than the file describes."""
 
-IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
-"""Parts of the names of keys that choose a layer's code; the name of a repository would run its code."""
-DTYPES = frozenset(("None", "auto", "double", "float", "half", *OF_PARAMETERS))
-"""Values of ``dtype`` and ``torch_dtype``; transformers looks up any other text among all names of torch."""
+IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")  # a repository's name there runs its code
+DTYPES = frozenset(("None", "auto", "double", "float", "half", *OF_PARAMETERS))  # any other is looked up in torch
 
 SYNONYMS = {
     "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),
@@ -169,8 +167,7 @@ class Ignored(NamedTuple):
 
     harmless: tuple[object, ...] = ()  # values that need no warning
     because: str = "transformers ≥ 5 builds the same model without it"
-    cost: Callable[[Any, Dims], int | None] | None = None
-    """A function that returns the parameters that the value would have added (negative: removed), or ``None``."""
+    cost: Callable[[Any, Dims], int | None] | None = None  # returns the parameters that the value would have added
     fix: str = "remove it"
     only: tuple[str, ...] = ()  # ends of the names of the classes to which ``cost`` applies; empty: all classes
 

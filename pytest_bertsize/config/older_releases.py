@@ -67,8 +67,7 @@ def unmentioned(until: str, family: str) -> tuple[Until, Until]:
     return lacked, Until(V4, _tied_by_default(default=True), TIED_BY_EACH)
 
 
-TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
-"""The change in the library that gave each config class its own default for ties."""
+TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"  # each config's own default for ties
 
 
 _PRUNES = "transformers 4 removes heads from layers, which fails on the meta device"

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
-ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
-"""Limits of the process in which code makes a config; to import torch and transformers takes 5 s and 400 MB."""
+ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)  # for code that makes a config
 MEND = "fix the function, or name a file"
 PLAIN = "make it a plain number, string, list or dict"
 

@@ -122,8 +122,7 @@ class _Reading:
         self._handed_over = keys.meaningful | PASSED | keys.inert
         self._aliases = {keys.aliases[alias]: alias for alias in self._written if alias in keys.aliases}
         """The alias that the file or the table has in place of a key, by the key's own name."""
-        self.values = {key: value for key, value in self._written.items() if key not in keys.aliases}
-        """Values by the family's own names; an alias wins over its key, as in the library."""
+        self.values = {key: value for key, value in self._written.items() if key not in keys.aliases}  # an alias wins
         for key, alias in self._aliases.items():
             value = self._written[alias]
             if self.values.setdefault(key, value) != value:

@@ -35,10 +35,8 @@ COMPOSE = (
 )
 MISSING = "???"  # OmegaConf's text for a value that a run has to set
 _TAG = "tag:yaml.org,2002:"
-_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
-"""A number with an exponent: to PyYAML a string if it lacks a point or the exponent's sign."""
-_REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)?\}")
-"""The name of another key, from the top or, after dots, from an object around the value."""
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")  # to PyYAML often a text
+_REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)?\}")  # a key from the top or, after dots, from here
 
 
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:

@@ -37,8 +37,7 @@ _OURS = {
 }
 """Patterns of the first bytes of a report, by the suffix of its file."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
-HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-"""Escapes of ``<``, ``>`` and ``&`` in strings of JSON, so that an HTML page can include the JSON unchanged."""
+HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}  # so that a page can include JSON
 
 
 def render_report(report: RunReport, suffix: str) -> str:

@@ -26,8 +26,7 @@ Ties = dict[str, str]  # each tied name and its source
 Named = tuple[str, Any]
 Modules = Mapping[str, Any]  # by path, each before its inner modules; the path of the model itself is ""
 WRAPPERS = frozenset({"torch", "deepspeed"})  # libraries that wrap a model
-WRAPPED = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "module"})
-"""The child in wrappers of torch.compile, of checkpointing, and of training in several processes."""
+WRAPPED = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "module"})  # a wrapper's child
 
 
 def find_library_base() -> Any:

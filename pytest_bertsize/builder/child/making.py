@@ -28,8 +28,7 @@ from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Reque
 if TYPE_CHECKING:
     from torch import nn
 
-ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
-"""The class of the encoder alone, which sentence-transformers builds, in families with a decoder."""
+ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}  # without decoders
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "

@@ -40,8 +40,7 @@ GENERATORS = """
 *ForConditionalGeneration    model.both + lm_head
 *ForCausalLM                 model.decoder + causal_head
 """
-ENCODES = (multiple("d_model", "encoder_attention_heads"),)
-"""Rules of classes with an encoder; classes with only a decoder do not read the encoder's sizes."""
+ENCODES = (multiple("d_model", "encoder_attention_heads"),)  # a decoder alone does not read these
 
 
 BART = family(

@@ -9,8 +9,7 @@ from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice
 
-POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
-"""Kinds of positions; transformers 5 makes the first two, and none for any other value, including ``null``."""
+POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")  # transformers 5 makes the first two
 
 ESM = family(
     "esm",

@@ -128,5 +128,4 @@ MT5 = family(
 )
 """mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
 
-UMT5 = family("umt5", MT5, until=T5.keys.until, stem="UMT5", in_each="True")
-"""UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 with a table of distances in every layer."""
+UMT5 = family("umt5", MT5, until=T5.keys.until, stem="UMT5", in_each="True")  # Chung et al. 2023, arXiv 2304.09151

@@ -51,5 +51,4 @@ XLM = family(
     logits="logits_proj   linear C 1   @head.classifier",
     searched_span=heads.SEARCHED_SPAN.replace("{place}", "qa_outputs"),
 )
-FLAUBERT = family("flaubert", XLM)
-"""FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French; pre-norm and dropped layers change no count."""
+FLAUBERT = family("flaubert", XLM)  # Le et al. 2019, arXiv 1912.05372: XLM for French

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
 
 KEY = "position_embedding_type"
-RELATIVE = {"relative_key": 1, "relative_key_query": 2}
-"""The values of ``position_embedding_type`` for which distances multiply 1 vector (query) or 2 (query and key)."""
+RELATIVE = {"relative_key": 1, "relative_key_query": 2}  # how many vectors distances multiply: query, or query and key
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
@@ -54,8 +53,7 @@ def read_until(*release: int) -> Until:
 
 
 READ = read_until(5)
-REFUSED = Until(V4, _refuse, SOURCE)
-"""The change that refuses ``position_embedding_type`` if a closed form lacks the distances of transformers 4."""
+REFUSED = Until(V4, _refuse, SOURCE)  # if a closed form lacks the distances of transformers 4
 
 # rules
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, Row, RunReport
 
 LONGEST = 1_500  # the most characters of one text that is inserted in the page
-BOUNDS = {"rows": 60, "findings": 24, "layers": 100, "models": 100}
-"""The most entries that are shown: ``models`` in a list of lines of a run, the others for a model."""
+BOUNDS = {"rows": 60, "findings": 24, "layers": 100, "models": 100}  # the most entries that a page shows
 
 
 def render_page(report: RunReport) -> str:
