@@ -60,12 +60,8 @@ def in_table(text: str, folder: Path = Path()) -> tuple[Model, Settings]:
     return model(PLACE, config), Settings(folder / "pyproject.toml", text, {})
 
 
-def hub_of(folder: Path, hub: dict[str, str] | None = None) -> Settings:
-    return Settings(folder / "pyproject.toml", "", {}, hub=hub or {})
-
-
 def of(folder: Path, declared: Model, hub: dict[str, str] | None = None) -> ModelConfig:
-    return read(declared, hub_of(folder, hub))
+    return read(declared, Settings(folder / "pyproject.toml", "", {}, hub=hub or {}))
 
 
 def write(path: Path, data: dict[str, Any]) -> None:
@@ -198,7 +194,8 @@ def test_the_cache_comes_last_and_says_its_revision(tmp_path: Path, cache: Path)
 
 def test_the_helper_is_told_what_the_table_maps_and_what_it_cannot(tmp_path: Path) -> None:
     write(tmp_path / "configs" / "x.json", SMALL)
-    assert of_hub(hub_of(tmp_path, {"acme/x": "configs/x.json", "acme/y": "../y.json"})) == {
+    hub = {"acme/x": "configs/x.json", "acme/y": "../y.json"}
+    assert of_hub(Settings(tmp_path / "pyproject.toml", "", {}, hub=hub)) == {
         "acme/x": {"config": SMALL, "file": "configs/x.json", "folder": str(tmp_path / "configs")},
         "acme/y": {"error": "../y.json: the config lies outside the project; copy it into the project"},
     }
@@ -211,11 +208,11 @@ def test_at_the_base_it_is_the_bases_own_table_that_says_what_a_name_means(tmp_p
     (project.folder / "old.json").unlink()
     with CommitFiles(project.folder, commit) as files:
         reader = AtCommit(files, "main", {"acme/x": "old.json", "acme/y": "gone.json"})
-        found = read(model("acme/x"), hub_of(project.folder), reader)
+        found = read(model("acme/x"), Settings(project.folder / "pyproject.toml", "", {}), reader)
         assert (found.data, found.file) == (SMALL, "old.json at main")
         for name in ("acme/y", "acme/z"):
             with pytest.raises(Missing, match="is not a file at main"):
-                read(model(name), hub_of(project.folder), reader)
+                read(model(name), Settings(project.folder / "pyproject.toml", "", {}), reader)
 
 
 BASE, LARGE = 109_482_240, 335_141_888

@@ -20,8 +20,6 @@ def settings(root: Path, transformers: str | None = None, installed: str | None 
     (root / "env/pyvenv.cfg").write_text("version = 3.12.1\n")
     if installed:
         (site / f"transformers-{installed}.dist-info").mkdir()
-        metadata = f"Metadata-Version: 2.1\nName: transformers\nVersion: {installed}\n"
-        (site / f"transformers-{installed}.dist-info/METADATA").write_text(metadata)
     key = f'transformers = "{transformers}"\n' if transformers is not None else ""
     return parse(f'[tool.bertsize]\n{key}python = "env/bin/python"\n{MODEL}', root / "pyproject.toml")
 

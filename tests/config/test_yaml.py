@@ -66,11 +66,6 @@ def test_an_object_of_a_training_file_is_read_with_its_lines_whatever_else_stand
     assert config.line("num_labels") == 6, "where the anchor is"
 
 
-def test_the_first_of_several_merged_objects_wins() -> None:
-    text = "a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nmodel: {<<: [*a, *b], z: 3}\n"
-    assert read(text, "model").data == yaml.safe_load(text)["model"] == {"x": 1, "y": 1, "z": 3}
-
-
 SCALARS = ["1.0e-12", "no", "on", "010", "0x10", "1_000", "1:30", "~", "null", "'1'", "1.", "+3", "x"]
 
 

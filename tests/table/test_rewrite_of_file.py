@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.table.rewrite import replace_pyproject, replace_together
+from pytest_bertsize.table.rewrite import Change, raised, replace_pyproject, replace_together
 from pytest_bertsize.table.settings import SettingsError
 
 BEFORE, AFTER = "total = 1  # größe\n", "total = 2  # größe\n"
@@ -85,3 +85,11 @@ def test_of_several_files_all_are_replaced_or_none(path: Path, *, there: bool) -
     assert (other.read_text() if other.exists() else None, path.read_text()) == ("old" if there else None, before)
     replace_together((other, "old" if there else None, "new"), (path, before, "x"))
     assert (other.read_text(), path.read_text()) == ("new", "x")
+
+
+def test_of_models_that_share_a_table_all_pass_the_bound_that_is_written() -> None:
+    for bound, chosen in (("max", "9"), ("exact", "9"), ("min", "7")):
+        changes = [
+            Change(name, ("m", "total"), "total", bound, 7, size) for name, size in zip("abc", "897", strict=True)
+        ]
+        assert [each.after for each in raised(changes)] == [chosen]

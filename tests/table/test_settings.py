@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
+from contextlib import nullcontext
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
@@ -20,6 +20,7 @@ from pytest_bertsize.table.settings import (
     parse,
     parse_apart,
     tables_of_models,
+    tighten,
 )
 
 NO_BUDGET = 'the model has no budget: write budget.total = "…", or budget = "report-only"'
@@ -59,6 +60,12 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
     assert [model.checkpoint for model in settings.models.values()] == ["large.bin", "small.bin", None]
     assert settings.declared_by(pattern) == ["bert-large", "bert-small"]
     assert [limit.maximum for limit in settings.limits.values()] == [1, 2]
+
+
+def test_a_component_has_one_pattern_or_several(pyproject: Path) -> None:
+    table = 'factory = "a:b"\nclosed_form = false\nbudget.total = 1\ncomponents = { one = "x.*", two = ["y", "z"] }\n'
+    found = load(write(pyproject, f"[tool.bertsize.models.m]\n{table}")).models["m"].components
+    assert found == {"one": ("x.*",), "two": ("y", "z")}
 
 
 # mistakes and their places
@@ -141,14 +148,12 @@ def test_what_is_no_file_is_refused(pyproject: Path) -> None:
 
 
 def test_a_key_of_a_hundred_parts_is_the_longest_that_is_read(pyproject: Path) -> None:
+    too_long = "pyproject.toml:3: a key has more than 100 parts, or a number thousands of digits"
     for part, dot in (("a", "."), ("a-b", " . ")):
         pyproject.write_text(f"\n[project]\n{dot.join([part] * 100)} = 1\nb = 1\nc = 1\n")
         assert "no model is declared" in load_mistakes(pyproject)
         pyproject.write_text(f"\n[project]\n{dot.join([part] * 101)} = 1\nb = 1\nc = 1\n")
-        assert (
-            load_mistakes(pyproject)
-            == "pyproject.toml:3: a key has more than 100 parts, or a number thousands of digits"
-        )
+        assert load_mistakes(pyproject) == too_long
 
 
 def test_a_megabyte_on_one_line_is_read(pyproject: Path) -> None:
@@ -220,7 +225,7 @@ def test_without_tables_of_models_there_is_nothing_to_tell_apart(pyproject: Path
 
 
 def test_limits_can_be_read_from_a_markers_keywords(pyproject: Path) -> None:
-    written = MappingProxyType({"pooler": 0, "head": "1M", "encoder": {"min": 1, "max": 2}})
+    written = {"pooler": 0, "head": "1M", "encoder": {"min": 1, "max": 2}}
     limits = limits_from(written, file="tests/test_size.py", line=7)
     assert limits == (
         Limit("pooler", None, 0, 0, "tests/test_size.py", 7),
@@ -232,3 +237,23 @@ def test_limits_can_be_read_from_a_markers_keywords(pyproject: Path) -> None:
     size, training = limits_from({"bytes": {"max": 1, "dtype": "int8"}, "training_bytes": "4MB"}, file="test_size.py")
     assert (size.maximum, size.measure) == (1, AsBytes("int8", "unique"))
     assert (training.maximum, training.measure) == (4_000_000, Training(None, None))
+
+
+@pytest.mark.parametrize(
+    ("component", "table", "asked", "says"),
+    [
+        ("head", {"min": 5, "max": 9}, {"min": 5, "max": 9}, ""),
+        ("head", {"min": 5, "max": 9}, {"min": 6, "max": 8}, ""),
+        ("head", {"min": 5, "max": 9}, {"max": 10}, "allows head up to 10, where pyproject.toml allows 9: a marker can"),
+        ("head", {"min": 5, "max": 9}, {"min": 4}, "allows head down to 4, where pyproject.toml allows 5: a marker can"),
+        ("bytes", {"max": 9, "dtype": "int8"}, 9, ""),
+        ("bytes", {"max": 9, "dtype": "int8"}, {"max": 9, "dtype": "float16"}, "limits bytes as float16, unique, and "),
+    ],
+)  # fmt: skip
+def test_a_marker_tightens_and_never_loosens(
+    component: str, table: object, asked: object, says: str, pyproject: Path
+) -> None:
+    declared, limit = (limits_from({component: each}, file="a.py")[0] for each in (table, asked))
+    model, settings = Model(name="m", config="c", budget=Budget((declared,))), Settings(pyproject, "", {})
+    with nullcontext() if not says else pytest.raises(SettingsError, match=re.escape(f"a.py:3 {says}")):
+        assert tighten(limit, model, settings, "a.py:3") == limit._replace(measure=declared.measure)
