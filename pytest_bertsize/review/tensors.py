@@ -75,13 +75,11 @@ def _describe_component(
 
 def _describe_in_table(differences: Sequence[Difference], command: str, *, is_first: bool) -> str:
     """Return the fix for a project's class; only the first finding names the command that writes its table."""
+    if command and is_first:
+        return f"correct the class; if that is intended, {command} --write writes its table and its lock"
     if tied := next((each for each in differences if each.kind == "tied"), None):
         return f"write tied = {inline({tied.name: tied.other})}, or correct the class"
-    if not command:
-        return "correct the class, or its table"
-    if not is_first:
-        return ""
-    return f"correct the class; if that is intended, {command} --write writes its table and its lock"
+    return "" if command else "correct the class, or its table"
 
 
 # the lock
