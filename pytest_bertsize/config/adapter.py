@@ -66,8 +66,7 @@ class Adapter(Struct, frozen=True):
     lora_bias: bool = False
     rank_pattern: dict[_End, _Rank] = {}  # ranks by a regular expression over a name's end; the first match wins
     task_type: _Task | None = None
-    layers_to_transform: tuple[Annotated[int, Meta(ge=0, le=1_000_000)], ...] = ()
-    """Indices of layers; empty: all of them."""
+    layers_to_transform: tuple[Annotated[int, Meta(ge=0, le=1_000_000)], ...] = ()  # empty: all layers
     layers_pattern: tuple[_List, ...] = ()  # the lists of layers to which layers_to_transform refers; empty: any
     start: str = ""  # the value of ``init_lora_weights`` if it affects ranks, else ``""``
     targets_of: str = ""  # the family whose default targets PEFT takes, if the adapter has no ``target_modules``
@@ -110,6 +109,7 @@ WITHOUT_CLOSED_FORM = (
 REFUSED = "megatron_config"  # a key that makes PEFT run code that the file names
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED))
 
+_STARTS = re.compile("eva|pissa|corda|loftq|orthogonal|lora_ga|pissa_niter_[0-9]{1,9}|(?i:gaussian|olora|mica)")
 CUTTING = ("pissa", "olora", "loftq")  # init_lora_weights that cut a rank to the weight's rows or columns
 HANDED_OVER = ("pissa", "olora", "orthogonal")  # PEFT gets these, as ranks depend on them; loftq fails on meta
 TARGETS: Mapping[str, tuple[str, ...]] = {
@@ -182,6 +182,9 @@ class _Reading:
         elif str(values["target_modules"]).lower() == ALL_LINEAR:
             values["target_modules"] = ALL_LINEAR
         start = str(self.data.get("init_lora_weights", ""))
+        if start not in {"", "True", "False", "None"} and not _STARTS.fullmatch(start):
+            message = f"init_lora_weights is {shown(start)}, which PEFT does not know"
+            self.note("init_lora_weights", message, "write a value that PEFT takes")
         values["start"] = start.lower() if start.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
         return Adapter(**values, passed_on=self._pass_on(start))
 

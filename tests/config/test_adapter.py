@@ -96,6 +96,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"r": 0}, "r: 0 is not a number from 1 to 1,000,000"),
     ({"r": 1_000_001}, "r: 1000001 is not a number from 1 to 1,000,000"),
     ({"r": None}, "r: null is not a whole number"),
+    ({"init_lora_weights": "gausian"}, 'init_lora_weights is "gausian", which PEFT does not know'),
+    ({"init_lora_weights": "pissa_niter_x"}, 'init_lora_weights is "pissa_niter_x", which PEFT does not know'),
     ({"bias": "lora"}, 'bias: "lora" is not one of "none", "all", "lora_only"'),
     ({"task_type": "SEQ_CLASS"}, 'task_type: "SEQ_CLASS" is not one of "SEQ_CLS", *'),
     ({"use_dora": "yes"}, 'use_dora: "yes" is not true or false'),
