@@ -263,7 +263,7 @@ def main() -> int:
     if chosen == [FAMILIES]:
         chosen = sorted(f"{FAMILIES}/{each.stem}" for each in (ROOT / PACKAGE / FAMILIES).glob("[!_]*.py"))
     with tempfile.TemporaryDirectory() as copy:
-        for each in (PACKAGE, "tests", "docs"):
+        for each in (PACKAGE, "tests", "docs", "examples"):
             shutil.copytree(ROOT / each, Path(copy, each), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", copy)
         os.chdir(copy)
