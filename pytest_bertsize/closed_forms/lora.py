@@ -251,14 +251,14 @@ def _warn(kind: Kind, message: str, fix: str, key: str, **more: Any) -> Finding:
 
 def _note_copies(places: _Placement) -> Iterator[Finding]:
     """Yield a warning for each module to save whose copy loses a tie; equal layers have one."""
-    owners, after = find_owners(places.terms), places.change_terms(places.adapter.r)
+    owners = find_owners(places.terms)
     first = {places.modules[path].pattern: path for path in reversed(places.saved)}
     for pattern, path in first.items():
         inside, short = f"{path}.", printable(path)
         shared = {owner for name, owner in owners.items() if name.startswith(inside)}
         outside = (name for name, owner in owners.items() if owner in shared and not name.startswith(inside))
         if other := next(outside, ""):
-            copies = f"{PREFIX}.{pattern}.{COPY}."
+            copies, after = f"{PREFIX}.{pattern}.{COPY}.", places.change_terms(places.adapter.r)
             count = int(sum(term.total for term in after if term.name.startswith(copies)))
             what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
             message = f"{what}, and the copy is not tied to {printable(other)}, as the original is"
