@@ -45,9 +45,9 @@ _SAFE_ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
 }
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # a revision that means one commit, whatever tags and branches the repository has
-_MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
+_MEANS_ONE = re.compile(rf"(?:{COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 _STEPS = ("~", "^", "@{", ":", "..")  # signs in a revision that is more than a name; git can fetch only a name
 Answer = subprocess.CompletedProcess[bytes]
 
@@ -130,7 +130,7 @@ def resolve_commit(folder: Path, revision: str, reference: str | None = None) ->
 
 def _find_commit(folder: Path, revision: str) -> str | None:
     line = _ask_line(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    return line if line and _COMMIT.fullmatch(line) else None  # for ^main, rev-parse prints ^ and a commit
+    return line if line and COMMIT.fullmatch(line) else None  # for ^main, rev-parse prints ^ and a commit
 
 
 def _explain_unknown(revision: str, folder: Path) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,12 +108,14 @@ def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterato
 
 def _read_queue(environment: Mapping[str, str]) -> str:
     """Return the commit into which GitHub's merge queue merges, from the event's file, because no variable has it."""
+    from pytest_bertsize.base.git import COMMIT
+
     try:
         with open_regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
             said = json.loads(stream.read(LARGEST_EVENT))["merge_group"]["base_sha"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return NOT_IN_EVENT
-    is_commit = isinstance(said, str) and re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", said)
+    is_commit = isinstance(said, str) and COMMIT.fullmatch(said)
     return said if is_commit else NOT_IN_EVENT
 
 

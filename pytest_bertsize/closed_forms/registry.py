@@ -122,7 +122,8 @@ class Registry:
             for name in self.names
         }
         fits = {name: sum(key in keys for key in data) for name, keys in reads.items()}
-        best = [name for name, count in fits.items() if count == max(fits.values()) > 0]
+        most = max(fits.values())
+        best = [name for name, count in fits.items() if count == most > 0]
         return ["bert"] if "bert" in best else best
 
 

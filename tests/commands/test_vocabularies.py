@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_bertsize.__main__ import SETTINGS
 from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.commands.explain.names import VOCABULARIES, list_by_names, rename
+from pytest_bertsize.commands.explain.names import list_by_names, rename
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import TOTAL, pattern
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
@@ -68,7 +69,7 @@ def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
     assert lines["cls/predictions/output_bias"].count == 21_128
 
 
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("vocabulary", SETTINGS["--names"]["choices"])
 @pytest.mark.parametrize("switches", [SWITCHES, UNTIED, DECODING], ids=["as published", "untied", "decoding"])
 def test_every_tensor_has_a_line_and_the_lines_sum_to_the_total(switches: dict[str, object], vocabulary: str) -> None:
     for architecture in BERT.architectures:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 FAMILY = "bert"  # the family whose modules are in NAMES
-VOCABULARIES = ("transformers", "bert4keras", "tensorflow")
 
 _LAYER, _TF_LAYER = "encoder.layer.*", "bert/encoder/layer_k"
 _ATTENTION, _FEED_FORWARD = "Transformer-k-MultiHeadSelfAttention", "Transformer-k-FeedForward"
@@ -65,20 +64,16 @@ def rename(name: str, vocabulary: str, architecture: str) -> str:
 
 def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
     """List a line for every layer or tensor, each component's sum under its lines, and the total."""
-    naming = _Naming(form)
-    naming.vocabulary = vocabulary
+    naming = _Naming(form, vocabulary)
     lines = [line for name in parents_first(naming.by_component) for line in naming.list_component(name)]
     rest = [Line(0, "dropout and add layers", minor=True)] if naming.has_layers else []
     return [*lines, *rest, Line(0, TOTAL, count=form.total)]
 
 
 class _Naming(Tensors):
-    vocabulary = ""
-
-    @property
-    def has_layers(self) -> bool:
-        """Return whether each line is a layer of Keras; else it is a tensor."""
-        return self.vocabulary == "bert4keras"
+    def __init__(self, form: ClosedForm, vocabulary: str) -> None:
+        super().__init__(form)
+        self.vocabulary, self.has_layers = vocabulary, vocabulary == "bert4keras"  # layers of Keras, else tensors
 
     def list_component(self, name: str) -> list[Line]:
         lines: list[Line] = []

@@ -136,8 +136,7 @@ def write_shape(shape: Sequence[int]) -> str:
 
 def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> list[Line]:
     """List all lines down to the total, also one for each component that only other classes of the family have."""
-    tree = _Tree(form)
-    tree.lists_tensors = tensors
+    tree = _Tree(form, lists_tensors=tensors)
     layers = {size.symbol for size in family.keys.sizes if size.repeats}
     absent = [name for name in family.component_names(form.dims) if "." not in name]
     lines: list[Line] = []
@@ -150,7 +149,9 @@ def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> lis
 
 
 class _Tree(Tensors):
-    lists_tensors = False
+    def __init__(self, form: ClosedForm, *, lists_tensors: bool) -> None:
+        super().__init__(form)
+        self.lists_tensors = lists_tensors
 
     def list_component(self, name: str, layers: set[str]) -> list[Line]:
         """List a component and the modules in it, of layers one; ``layers`` are the symbols of numbers of layers."""
