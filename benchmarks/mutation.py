@@ -41,7 +41,13 @@ TESTS_OF = {
     "wording": ["test_wording.py"],
     "files": ["test_files.py"],
     "quantity": ["test_quantity.py"],
-    "inventory": ["test_inventory.py"],
+    "inventory": [
+        "test_inventory.py",
+        "closed_forms/test_own_class.py",
+        "closed_forms/test_without.py",
+        "closed_forms/test_blocks_of_extra.py",
+        "review/test_accept.py",
+    ],
     "table/settings": ["table/test_settings.py", "bad_input/test_bad_runs.py::test_bad_tables"],
     "table/model": [
         "table/test_settings.py",
@@ -74,7 +80,13 @@ TESTS_OF = {
     "base/project_at_commit": ["base/test_baseline.py", "base/test_three_answers.py", "commands/test_log.py"],
     "base/history": ["commands/test_log.py"],
     "differences": ["test_differences.py", "review/test_off_closed_form.py", "review/test_against_lock.py"],
-    "review/limits": ["review/test_review.py", "review/test_measures_at_base.py", "table/test_budget.py"],
+    "review/limits": [
+        "review/test_review.py",
+        "review/test_measures.py",
+        "review/test_measures_at_base.py",
+        "review/test_since_base.py",
+        "table/test_budget.py",
+    ],
     "review/review": [
         "review/test_review.py",
         "review/test_off_closed_form.py",

@@ -86,10 +86,9 @@ def test_what_components_have_in_common_is_the_lowest_that_all_of_them_are_withi
 
 
 def test_components_stand_in_the_order_of_a_forward_pass_with_others_behind_as_they_come() -> None:
-    found = parents_first(
-        ["zoo", "head", "ark", "pooler", "encoder", "encoder.norm", "encoder.attention", "embeddings"]
-    )
-    assert found == ["embeddings", "encoder", "encoder.norm", "encoder.attention", "pooler", "head", "zoo", "ark"]
+    encoder, last = ["encoder", "encoder.norm", "encoder.attention"], ["head", "adapters", "zoo", "ark"]
+    found = parents_first(["zoo", "adapters", "head", "ark", "pooler", "decoder", *encoder, "embeddings"])
+    assert found == ["embeddings", *encoder, "decoder", "pooler", *last]
 
 
 @given(st.dictionaries(COMPONENTS, st.integers(0, 10**12)))
