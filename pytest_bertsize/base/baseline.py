@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from pytest_bertsize.base.git import find_renames
 from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit, ProjectReader, Side, match_models
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.settings import Apart, Settings
+from pytest_bertsize.table.settings import Settings
 from pytest_bertsize.wording import visible
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 
-_NOTHING = ProjectAtCommit({}, Apart({}, {}, {}, {}), "")
+_NOTHING = ProjectAtCommit({}, Settings(Path(), "", {}), "")
 
 
 class Left(NamedTuple):

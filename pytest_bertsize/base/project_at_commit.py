@@ -28,7 +28,7 @@ from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import find_matches, find_matches_in
 from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.reading import Mistake
-from pytest_bertsize.table.settings import Apart, NothingDeclared, Settings, SettingsError
+from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError, value_at
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
@@ -81,14 +81,12 @@ class ProjectAtCommit(NamedTuple):
     """A commit's models, its table and its lock."""
 
     models: Mapping[str, ModelAtCommit]
-    declared: Apart
+    declared: Settings  # without the models of ``wrong``
     lock: Lock | str  # the commit's lock, or the reason why there is none
 
     def read_text(self, *path: str) -> str:
         """Return the text at a path of keys in the table; ``""`` if there is none."""
-        found: object = self.declared.table
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
+        found = value_at(self.declared.table, *path)
         return found if isinstance(found, str) else ""
 
     def to_side(self, is_file: Callable[[str], bool]) -> Side:
@@ -118,9 +116,9 @@ class ProjectReader:
             return self._last
         self._last, self._looked, is_whole = None, {}, True
         declared, keys = self._make_once("table", self._read_declared)
-        named, hub = declared.values.get("lock"), declared.values.get("hub", {})
+        named, hub = declared.lock, declared.hub
         if self._base:
-            self._new_forms = self._list_new_forms(declared.values.get("closed_forms", ()))
+            self._new_forms = self._list_new_forms(declared.closed_forms)
         lock = self._make_once(f"lock {named!r}", partial(read_lock_at, self._files, named))
         models = {}
         for name, model in declared.models.items():
@@ -146,7 +144,7 @@ class ProjectReader:
         self._looked |= looked
         return found
 
-    def _read_declared(self) -> tuple[Apart, dict[str, str]]:
+    def _read_declared(self) -> tuple[Settings, dict[str, str]]:
         """Return the table, and a text for each model that changes with its declaration."""
         declared = read_table(self._files, self._today, self._base, is_base=bool(self._base))
         return declared, {name: repr(model.replace(reason="")) for name, model in declared.models.items()}
@@ -261,7 +259,7 @@ class AtCommit:
         raise Missing(f"its config is made by code ({printable(reference)}), which is not run{self.at}")
 
 
-def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
+def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Settings:
     """Read the table of a commit, whose name in messages is ``revision``; raise Unreadable if it cannot be read.
 
     :param is_base: if true, match a pattern with today's files if it matches none of the commit.
@@ -283,7 +281,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
         text = settings.decoded(content or b"", file)
         return settings.parse_apart(text, today.path, match_files)
     except NothingDeclared:
-        return Apart({}, {}, {}, {})
+        return Settings(today.path, "", {})
     except SettingsError as error:
         raise Unreadable(f"the table{at} cannot be read: {' '.join(str(error).split())}", ANOTHER_COMMIT) from None
 

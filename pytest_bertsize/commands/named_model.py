@@ -258,8 +258,8 @@ def _explain_at_commit(revision: str, inside: str) -> Explained | None:
             names = f"it declares {', '.join(then.models) or 'none'}"
             message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
             raise refuse(message, did_you_mean(name, then.models, names))
-        reader = AtCommit(files, revision, then.values.get("hub", {}))
-        locked = find_sizes(read_lock_at(files, then.values.get("lock")), model)
+        reader = AtCommit(files, revision, then.hub)
+        locked = find_sizes(read_lock_at(files, then.lock), model)
         config = read_declared(model, here, locked, reader)
         return Explained(model, config, derive_declared(model, config, here, _read_registry(None), locked, reader))
 

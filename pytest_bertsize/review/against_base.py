@@ -311,7 +311,7 @@ def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
         *_list_switched_off(before, after, baseline.revision),
         *_list_looser_limits(before, after, baseline.revision),
     ]
-    lock_then = baseline.project.declared.values.get("lock")
+    lock_then = baseline.project.declared.lock
     was_strict = before.lock or (lock_then and lock_then.strict)
     if was_strict and not (after.lock or (lock and lock.strict)):
         declares = f"{baseline.revision} declares strict = true (a difference from the lock fails)"

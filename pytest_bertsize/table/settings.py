@@ -11,10 +11,11 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import tomli
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
@@ -22,10 +23,12 @@ from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.limits import OF_THE_TABLE, AsBytes, Limit, Training, read_limit
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
 from pytest_bertsize.table.reading import Mistake, keys_of, name_no_table, placed, read_value, refuse_unknown
-from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.table.toml import line_in_toml, list_paths
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
 MOST_PARTS = 100  # the most parts of one dotted key; the parser's time grows with the square of their number
+_OF_PYTEST = (("tool", "pytest"), ("tool", "pytest", "ini_options"))  # the tables with pytest's options
+_OF_A_MODEL = frozenset({"budget", "config", "factory"})  # keys that tell the table of a model
 MOST_SHOWN = 20  # the most mistakes that are listed; a table with more usually has one mistake many times
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
 _TOO_LONG = re.compile(
@@ -61,6 +64,7 @@ class Settings(Struct, frozen=True, dict=True):
     closed_forms: tuple[str, ...] = ()  # files with closed forms, relative to the root
     python_path: tuple[str, ...] = ("src",)
     """The ``pythonpath`` of pytest's options in the same file; ``src`` by default."""
+    wrong: Mapping[str, str] = {}  # mistakes by the name of the model's table, if mistakes are kept apart
 
     @property
     def root(self) -> Path:
@@ -124,14 +128,26 @@ def parse(
 
     :raises SettingsError: with one line for each model and each key that has a mistake.
     """
-    document = _parse_toml(text, path)
-    table = _require_table(document, text, path, needs_models=needs_models)
-    values, models, mistakes = _read_declared(table, path, matches or partial(find_matches, path.parent))
+    settings, mistakes = _read(text, path, matches or partial(find_matches, path.parent), needs_models=needs_models)
     if mistakes:
         raise SettingsError(_list_mistakes(mistakes, text, path))
-    if python := values.pop("python", None):
-        values["interpreter"] = in_folder(path.parent, python)
-    return Settings(path, text, models, table, python_path=_read_python_path(document), **values)
+    return settings
+
+
+def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]]) -> Settings:
+    """Check each model's table separately, so that a mistake in one does not affect the others.
+
+    :raises SettingsError: if there are no model tables.
+    """
+    settings, mistakes = _read(text, path, matches)
+    if not isinstance(declared := settings.table.get("models"), dict):
+        raise SettingsError(_list_mistakes(mistakes, text, path))
+    wrong: dict[str, str] = {}
+    for name in declared:
+        if own := [each for each in mistakes if each.path[0] != "models" or each.path[1] == name]:
+            wrong[name] = " ".join(_list_mistakes(own, text, path).split())
+    right = {name: model for name, model in settings.models.items() if model.table_key[-1] not in wrong}
+    return replace(settings, models=right, wrong=wrong)
 
 
 def find_table(folder: Path) -> Path:
@@ -145,7 +161,7 @@ def find_table(folder: Path) -> Path:
             document = _parse_toml(_read_text(path), path) if os.path.lexists(path) else {}
         except SettingsError:
             return path
-        if _find_ours(document) is not None or _find_misspelt(document):
+        if value_at(document, *TABLE) is not None or _find_misspelt(document):
             return path
     return folder / "pyproject.toml"
 
@@ -153,43 +169,19 @@ def find_table(folder: Path) -> Path:
 def tables_of_models(path: Path) -> Collection[str] | None:
     """Return the names of all model tables, valid or not, of a pyproject.toml; ``None`` without ``[tool.bertsize]``."""
     try:
-        table = _find_ours(_parse_toml(_read_text(path), path))
+        document = _parse_toml(_read_text(path), path)
     except SettingsError:
         return None
-    models = table.get("models") if isinstance(table, dict) else None
-    return models if isinstance(models, dict) else None if table is None else ()
+    models = value_at(document, *TABLE, "models")
+    return models if isinstance(models, dict) else None if value_at(document, *TABLE) is None else ()
 
 
-class Apart(NamedTuple):
-    """A project's table, with the mistakes of each model's table kept apart."""
-
-    table: Mapping[str, Any]  # the parsed table
-    models: Mapping[str, Model]
-    wrong: Mapping[str, str]  # mistakes by the name of the model's table
-    values: Mapping[str, Any]  # values of the keys other than ``models``, if they have no mistake
-
-
-def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]]) -> Apart:
-    """Check each model's table separately, so that a mistake in one does not affect the others.
-
-    :raises SettingsError: if there are no model tables.
-    """
-    table = _require_table(_parse_toml(text, path), text, path)
-    values, models, mistakes = _read_declared(table, path, matches)
-    if not isinstance(declared := table.get("models"), dict):
-        raise SettingsError(_list_mistakes(mistakes, text, path))
-    wrong: dict[str, str] = {}
-    for name in declared:
-        if own := [each for each in mistakes if each.path[0] != "models" or each.path[1] == name]:
-            wrong[name] = " ".join(_list_mistakes(own, text, path).split())
-    right = {name: model for name, model in models.items() if model.table_key[-1] not in wrong}
-    return Apart(table, right, wrong, values)
-
-
-def _read_declared(
-    table: dict[str, Any], path: Path, matches: Callable[[str], list[str]]
-) -> tuple[dict[str, Any], dict[str, Model], list[Mistake]]:
-    """Return the values of the table's keys, its models, and the first mistake in each key and each model's table."""
+def _read(
+    text: str, path: Path, matches: Callable[[str], list[str]], *, needs_models: bool = True
+) -> tuple[Settings, list[Mistake]]:
+    """Return the settings without the keys and models that are wrong, and the first mistake in each of these."""
+    document = _parse_toml(text, path)
+    table = _require_table(document, text, path, needs_models=needs_models)
     declared = table.get("models", {})
     named = declared if isinstance(declared, dict) else {}
     written: dict[tuple[str, ...], object] = {(key,): value for key, value in table.items() if value is not named}
@@ -211,7 +203,9 @@ def _read_declared(
                     values[key[0]] = read_value(keys[key[0]].type, value)
         except Mistake as mistake:
             mistakes.append(mistake)
-    return values, models, mistakes
+    if python := values.pop("python", None):
+        values["interpreter"] = in_folder(path.parent, python)
+    return Settings(path, text, models, table, python_path=_read_python_path(document), **values), mistakes
 
 
 def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) -> Model:
@@ -330,20 +324,17 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
 
 
-def _find_ours(document: Mapping[str, Any]) -> object:
-    """Return the value of ``[tool.bertsize]``, valid or not; ``None`` if there is none."""
-    tools = document.get("tool")
-    return tools.get("bertsize") if isinstance(tools, dict) else None
+def value_at(value: Any, *path: str) -> Any:
+    """Return the value to which keys lead in nested tables, valid or not; ``None`` if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _read_python_path(document: Mapping[str, Any]) -> tuple[str, ...]:
-    here: Any = document
-    for key in ("tool", "pytest", "ini_options"):
-        here = here.get(key) if isinstance(here, dict) else None
-        said = here.get("pythonpath") if isinstance(here, dict) else None
-        if isinstance(said, str | list):
-            return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
-    return ("src",)
+    written = (value_at(document, *table, "pythonpath") for table in _OF_PYTEST)
+    found = next((each for each in written if isinstance(each, str | list)), "src")
+    return tuple(shlex.split(found) if isinstance(found, str) else map(str, found))
 
 
 def _require_table(document: Mapping[str, Any], text: str, path: Path, *, needs_models: bool = True) -> dict[str, Any]:
@@ -351,7 +342,7 @@ def _require_table(document: Mapping[str, Any], text: str, path: Path, *, needs_
     if meant := _find_misspelt(document):
         place = f"{path}:{line_in_toml(text, meant)}: [{printable('.'.join(meant))}]"
         raise SettingsError(f"{place} is not read: did you mean [tool.bertsize]?")
-    table = _find_ours(document)
+    table = value_at(document, *TABLE)
     if table is None and not needs_models:
         return {}
     if table is not None and not isinstance(table, dict):
@@ -363,23 +354,12 @@ def _require_table(document: Mapping[str, Any], text: str, path: Path, *, needs_
     raise NothingDeclared(f"{path}: {nothing}, so nothing would be checked; {EXAMPLE}")
 
 
-def _find_misspelt(tables: Mapping[str, Any], above: tuple[str, ...] = ()) -> tuple[str, ...]:
+def _find_misspelt(document: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the path of a table with a model whose name is nearly ``bertsize``, such as ``tool.bert-size``."""
-    for name, inner in tables.items():
-        path = (*above, name)
-        if path == TABLE or not isinstance(inner, dict):
-            continue
-        bare = re.sub(r"[-_.]|pytest", "", name.lower())
-        is_near = bare.startswith("bertsize") or nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.8)
-        if is_near and _holds_model(inner):
-            return path
-        if found := _find_misspelt(inner, path):
-            return found
-    return ()
+    of_models = (path for path in list_paths(document) if path[-1] in _OF_A_MODEL and path[:2] != TABLE)
+    return next((path[:depth] for path in of_models for depth in range(1, len(path)) if _is_near(path[depth - 1])), ())
 
 
-def _holds_model(table: object) -> bool:
-    """Tell whether a table, or a table in it, is that of a model."""
-    if not isinstance(table, dict):
-        return False
-    return not table.keys().isdisjoint(("budget", "config", "factory")) or any(map(_holds_model, table.values()))
+def _is_near(name: str) -> bool:
+    bare = re.sub(r"[-_.]|pytest", "", name.lower())
+    return bare.startswith("bertsize") or bool(nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.8))

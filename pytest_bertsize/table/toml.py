@@ -141,7 +141,7 @@ def _locate_keys(text: str) -> Mapping[Path, _Statement]:
         if mark != "\n" or depth:
             continue
         written = text[start : token.end()]
-        paths = [*_list_paths(tomli.loads(written))]
+        paths = [*list_paths(tomli.loads(written))]
         is_header = written.lstrip().startswith("[")
         if is_header:
             table = paths[-1]
@@ -154,10 +154,11 @@ def _locate_keys(text: str) -> Mapping[Path, _Statement]:
     return found
 
 
-def _list_paths(value: object, above: Path = ()) -> Iterator[Path]:
+def list_paths(value: object, above: Path = ()) -> Iterator[Path]:
+    """Yield the path of every key in nested tables, that of a table before those in it."""
     for key, inner in value.items() if isinstance(value, dict) else ():
         yield (*above, key)
-        yield from _list_paths(inner, (*above, key))
+        yield from list_paths(inner, (*above, key))
 
 
 def quoted(text: str) -> str:

@@ -18,7 +18,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.rewrite import lowered, raised, settings_after
-from pytest_bertsize.table.settings import Apart, Settings, parse
+from pytest_bertsize.table.settings import Settings, parse
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.accept import Refused, Verb
@@ -88,5 +88,5 @@ def as_base(settings: Settings) -> Baseline:
     """The base ``main`` that declares what the settings do; no git is asked."""
     subjects = {name: examine(model, settings, Registry()) for name, model in settings.models.items()}
     models = {name: ModelAtCommit(each.model, each.config, each.derivation) for name, each in subjects.items()}
-    project = ProjectAtCommit(models, Apart({}, {}, {}, {}), "its table names no lock")
+    project = ProjectAtCommit(models, Settings(Path(), "", {}), "its table names no lock")
     return Baseline("main", "a1b2c3", project=project, became={name: name for name in models})
