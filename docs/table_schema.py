@@ -174,9 +174,9 @@ def _describe_bounds(counted: str, least: str, most: str, only: str) -> dict[str
 
 def _describe_limit(component: str = "") -> Schema:
     """Describe a limit: its bounds (``exact`` excludes the others), and the other keys of its table."""
-    unit = limits.UNITS.get(component, limits.OF_COMPONENTS)
-    written = _describe_quantity(unit.quantity, *(limits.NAMED if component == limits.BYTES else ()))
-    table = _describe_table(unit.measure)
+    unit = limits.unit_of(component)
+    written = _describe_quantity(unit, *unit.named)
+    table = _describe_table(limits.MEASURES.get(component, limits.Parameters))
     bounds = _describe_bounds(*BOUNDS[component]).items()
     table["properties"] = {**{bound: {"description": text, **written} for bound, text in bounds}, **table["properties"]}
     if component == limits.BYTES:
@@ -212,7 +212,7 @@ def _describe_budget() -> Schema:
         "minProperties": 1,
         "properties": {
             **{name: {**component, "description": about} for name, about in COMPONENTS.items()},
-            **{key: _describe_limit(key) for key in limits.UNITS},
+            **{key: _describe_limit(key) for key in limits.MEASURES},
             "growth": of_growth,
             "already_over": already_over,
         },

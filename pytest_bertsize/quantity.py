@@ -13,7 +13,7 @@ from math import ceil, floor
 
 from msgspec import Struct
 
-from pytest_bertsize.wording import BadValue, printable
+from pytest_bertsize.wording import BadValue, printable, shown
 
 SCALES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}  # the units of a count of parameters
 _BYTE_SCALES = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -37,6 +37,7 @@ class Quantity(Struct, frozen=True, dict=True):
     shown: tuple[str, ...]  # the units in which a value is shown, each a thousand times the one before
     how_to_write: str
     largest: int
+    named: Mapping[str, int] = {}  # values that have names
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -58,8 +59,12 @@ class Quantity(Struct, frozen=True, dict=True):
             count = int(exact)
         elif type(value) is int:
             count = value
+        elif isinstance(value, str) and value in self.named:
+            count = self.named[value]
         else:
-            raise BadValue(f"{_show(value)} is not a {self.noun} of {self.of}", self.how_to_write)
+            lacks_b = isinstance(value, str) and self.match(f"{value}B")
+            fix = f"did you mean '{value}B'?" if lacks_b else self.how_to_write
+            raise BadValue(f"{_show(value)} is not a {self.noun} of {self.of}", fix)
         if count < 0:
             raise BadValue(f"{_show(value)} is negative: a {self.noun} of {self.of} is 0 or more")
         if count > self.largest:
@@ -101,7 +106,7 @@ FLOPS = Quantity(
 
 def _show(value: object) -> str:
     try:
-        return printable(repr(value), LONGEST)
+        return printable(shown(value) if isinstance(value, bool) else repr(value), LONGEST)
     except Exception:  # noqa: BLE001  (an integer of too many digits, and whatever an object's own repr raises)
         return f"a value of type {type(value).__name__}"
 

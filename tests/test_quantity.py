@@ -54,7 +54,8 @@ def test_a_quantity_is_read_exactly() -> None:
     ids=repr,
 )
 def test_anything_else_is_refused_with_what_to_write(quantity: Quantity, value: object) -> None:
-    assert refusal(quantity, value) == f"{value!r} is not a {quantity.noun} of {quantity.of}: {quantity.how_to_write}"
+    shown = "true" if value is True else repr(value)
+    assert refusal(quantity, value) == f"{shown} is not a {quantity.noun} of {quantity.of}: {quantity.how_to_write}"
 
 
 MORE = "is more than any model has: the largest"

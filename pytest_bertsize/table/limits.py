@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from pytest_bertsize import quantity
 from pytest_bertsize.dtypes import TRAINED, bits_of
@@ -24,6 +24,15 @@ OF_THE_TABLE = frozenset({FLOPS, GROWTH, ALREADY_OVER})  # keys of a budget that
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """Keys of a budget that do not name a component."""
 REPORT_ONLY = "report-only"
+NAMED: Mapping[str, int] = {"github-file": 100 * 2**20, "pypi-file": 100 * 2**20}
+"""Bytes of the largest file that GitHub accepts in a push, and of the largest that PyPI accepts by default.
+
+Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
+which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
+"""
+OF_FILES = structs.replace(
+    quantity.BYTES, named=NAMED, how_to_write=f"{quantity.BYTES.how_to_write}, or one of {', '.join(NAMED)}"
+)
 
 
 def check_trained_dtype(name: str) -> None:
@@ -34,6 +43,8 @@ def check_trained_dtype(name: str) -> None:
 
 class AsBytes(Struct, frozen=True):
     """``budget.bytes``: limits on the size of the parameters in a file or in memory."""
+
+    unit: ClassVar = OF_FILES
 
     dtype: Annotated[str, bits_of] | None = None
     """The dtype of the stored parameters. Default: the config's dtype, else "float32". Example: dtype = "float16"."""
@@ -48,6 +59,8 @@ class AsBytes(Struct, frozen=True):
 class Flops(Struct, frozen=True):
     """``budget.flops``: limits on the FLOPs of one forward pass."""
 
+    unit: ClassVar = quantity.FLOPS
+
     seq_len: Annotated[
         int,
         Meta(ge=1, le=1_000_000),
@@ -61,6 +74,8 @@ class Flops(Struct, frozen=True):
 
 class Training(Struct, frozen=True):
     """``budget.training_bytes``: limits on the memory that training keeps for the parameters."""
+
+    unit: ClassVar = quantity.BYTES
 
     dtype: Annotated[str, check_trained_dtype] | None = None
     """The dtype of trained parameters, of their gradients and of AdamW's moments. Under autocast all of these stay
@@ -92,6 +107,8 @@ class Parameters(Struct, frozen=True):
     or a table with ``min``, ``max`` or, alone, ``exact``; 0 forbids the component. Quote a name that has a dot.
     Example: budget."encoder.attention" = "29M".
     """
+
+    unit: ClassVar = PARAMETERS
 
 
 Measure: TypeAlias = AsBytes | Flops | Training | Growth
@@ -160,40 +177,28 @@ class Budget(NamedTuple):
 # reading
 
 
-class Unit(NamedTuple):
-    """The unit in which the bounds of a limit are written."""
-
-    quantity: Quantity
-    measure: type[Struct]
-    """The struct whose fields are the keys that a limit's table may have besides ``min``, ``max`` and ``exact``."""
-
-
 BOUNDS = ("min", "max", "exact")
-UNITS: Mapping[str, Unit] = {
-    BYTES: Unit(quantity.BYTES, AsBytes),
-    FLOPS: Unit(quantity.FLOPS, Flops),
-    TRAINING: Unit(quantity.BYTES, Training),
-}
-OF_COMPONENTS = Unit(PARAMETERS, Parameters)
+MEASURES: Mapping[str, Any] = {BYTES: AsBytes, FLOPS: Flops, TRAINING: Training}
+"""Structs by a key of a budget; their fields are the keys that such a limit's table may have besides its bounds."""
 
 
 def unit_of(component: str) -> Quantity:
-    """Return the unit of this component's limit."""
-    return UNITS.get(component, OF_COMPONENTS).quantity
+    """Return the unit in which the bounds of this component's limit are written."""
+    unit: Quantity = MEASURES.get(component, Parameters).unit
+    return unit
 
 
 def read_limit(component: str, written: object) -> Limit:
     """Read one limit, of which a single value is the maximum, without its place; raise ValueError for anything else."""
     table = written if isinstance(written, dict) else {"max": written}
-    unit = UNITS.get(component, OF_COMPONENTS)
-    if unit is OF_COMPONENTS and (other := next((key for key in table if key not in BOUNDS), None)) is not None:
+    kind = MEASURES.get(component, Parameters)
+    if kind is Parameters and (other := next((key for key in table if key not in BOUNDS), None)) is not None:
         has = "a limit needs min, max or exact"
         if component not in {TOTAL, TRAINABLE} and other:
             has += f". To limit the component, write budget.{shown(f'{component}.{other}')} = …"
         raise Mistake(f"unknown key; {did_you_mean(other, BOUNDS, has)}", other)
-    parse = parse_byte_limit if unit.measure is AsBytes else unit.quantity.parse
     try:
-        values = read_keys(unit.measure, table, dict.fromkeys(BOUNDS, parse))
+        values = read_keys(kind, table, dict.fromkeys(BOUNDS, kind.unit.parse))
     except Mistake as mistake:  # a value that is no table has no keys
         raise Mistake(str(mistake), *(mistake.path if table is written else ())) from None
     low, high, only = (values.pop(bound, None) for bound in BOUNDS)
@@ -205,7 +210,7 @@ def read_limit(component: str, written: object) -> Limit:
         raise ValueError(f"min {low:,} is more than max {high:,}: no model can pass")
     if only is not None:
         low = high = only
-    measure: Any = None if unit is OF_COMPONENTS else unit.measure(**values)
+    measure = None if kind is Parameters else kind(**values)
     return Limit(component, low, high, written, "", table_key=(component,), measure=measure)
 
 
@@ -247,24 +252,8 @@ def _read_growth(written: object) -> Iterator[Limit]:
 # what limits say
 
 
-NAMED: Mapping[str, int] = {"github-file": 100 * 2**20, "pypi-file": 100 * 2**20}
-"""Bytes of the largest file that GitHub accepts in a push, and of the largest that PyPI accepts by default.
-
-Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
-which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
-"""
 SHARE = re.compile(r"(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such as "500K", or 0'
-
-
-def parse_byte_limit(value: object) -> int:
-    """Return the bytes of a name of :data:`NAMED` or of a number with a unit; raise ValueError for anything else."""
-    if isinstance(value, str) and value in NAMED:
-        return NAMED[value]
-    if isinstance(value, str) and value[:1].isalpha():
-        instead = f"{quantity.BYTES.how_to_write}, or one of {', '.join(NAMED)}"
-        raise ValueError(f"{shown(value)} is not the name of a limit: {instead}")
-    return quantity.parse_bytes(value)
 
 
 def parse_growth(value: object) -> Any:
