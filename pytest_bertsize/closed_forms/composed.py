@@ -14,9 +14,9 @@ from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.blocks import RANK, STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size, Values
+from pytest_bertsize.config.keys import LABELS, MOST_LAYERS, ConfigKeys, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
-from pytest_bertsize.config.values import MOST_LAYERS, Dims
+from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import find_nearest, group_by_module, levels, parents_first
 from pytest_bertsize.table.extra import summands

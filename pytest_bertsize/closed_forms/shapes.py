@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.derive import with_adapter
 from pytest_bertsize.closed_forms.what_if import MULTIPLE, Variants, describe_changes, is_allowed, is_over, measure
-from pytest_bertsize.config.values import MOST_LAYERS
+from pytest_bertsize.config.keys import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within
 from pytest_bertsize.table.limits import Flops, Limit

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.dtypes import OF_PARAMETERS
-from pytest_bertsize.wording import shown
+from pytest_bertsize.wording import BadValue, did_you_mean, exact, number, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
-    from pytest_bertsize.findings import Finding
+    from pytest_bertsize.findings import Finding, Kind
     from pytest_bertsize.release import Release
 
 
@@ -91,6 +91,25 @@ SYNONYMS = {
 
 LABELS = "C"  # the symbol of ``num_labels``
 
+LARGEST_SIZE = 10**9
+MOST_LAYERS = 1_000  # the most layers of a model: a layer takes 1.3 ms to build, so that 10⁵ layers would take minutes
+LONGEST_LIST = 1_000  # the most entries of a list: each is at least one module, which takes time to build
+MOST_LABELS = 100_000  # transformers makes a name for each label, and 10⁸ names end in a MemoryError
+_WORD = re.compile(r"\w{1,100}")
+NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
+TOO_SMALL = "{key} is {value}: a size is at least {least}", "write a size, as in {example}"
+TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
+TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
+"""A message for a wrong size, and its fix, as in the three constants above; a run and the what-if page use all four."""
+
+
+class WrongValue(BadValue):
+    """The error for a value that its key cannot have."""
+
+    def __init__(self, message: str, fix: str, kind: Kind = "config-invalid") -> None:
+        super().__init__(message, fix)
+        self.kind = kind
+
 
 class Size(NamedTuple):
     """A key that holds a dimension."""
@@ -103,6 +122,27 @@ class Size(NamedTuple):
     aliases: tuple[str, ...] = ()  # other names that the config class itself replaces (its attribute_map)
     unread: tuple[str, ...] = ()  # other names that only later releases read; harmless if the file has the key too
 
+    def read(self, value: Any) -> int | None:
+        """Return the size; raise :class:`WrongValue` for anything else, as every key does."""
+        if value is None and self.default is None:
+            return None
+        most = MOST_LABELS if self.symbol == LABELS else LARGEST_SIZE
+        kind: Kind = "config-invalid"
+        if type(value) is not int:
+            why = NOT_WHOLE
+        elif value < self.minimum:
+            why = TOO_SMALL
+        elif value > most:
+            why, kind = TOO_LARGE, "config-refused"
+        elif self.repeats and value > MOST_LAYERS:
+            why, kind, most = TOO_DEEP, "config-refused", MOST_LAYERS
+        else:
+            return value
+        said = {"key": self.key, "least": self.minimum, "most": exact(most), "example": self.default or self.minimum}
+        said["value"] = number(value) if type(value) is int else shown(value)
+        message, fix = (each.format_map(said) for each in why)
+        raise WrongValue(message, fix, kind)
+
 
 class Switch(NamedTuple):
     """A key that turns part of the model on or off."""
@@ -111,6 +151,11 @@ class Switch(NamedTuple):
     default: bool
     needs: str = ""  # another switch, which must be true if this one is, else the config class refuses the config
     null: bool = False  # true if the library accepts ``null``, which then means the default
+
+    def read(self, value: Any) -> bool:
+        if type(value) is bool or (value is None and self.null):
+            return self.default if value is None else value
+        raise WrongValue(f"{self.key} is {shown(value)}, not true or false", "write true or false")
 
 
 class Choice(NamedTuple):
@@ -121,6 +166,14 @@ class Choice(NamedTuple):
     words: Collection[str]
     null: bool = False  # true if ``null`` is allowed, although it is not the default
     taken_for: Mapping[str, str] = MappingProxyType({})  # what the config class takes a word of the file for
+
+    def read(self, value: Any) -> str | None:
+        if value is None and (self.null or self.default is None):
+            return None
+        if isinstance(value, str) and value in self.words:
+            return self.taken_for.get(value, value)
+        fix = did_you_mean(value, self.words, f"write {self.default or min(self.words)!r}, for example")
+        raise WrongValue(f"{self.key} is {shown(value)}, which transformers does not know", fix)
 
 
 class Listing(NamedTuple):
@@ -134,12 +187,40 @@ class Listing(NamedTuple):
     as_long_as: str = ""  # another list; if key is missing or null, it is as long as that one, and each entry is 1
     may_be_empty: bool = True
 
+    def read(self, value: Any) -> tuple[Any, ...]:
+        if value is None and (self.as_long_as or not self.default):
+            return self.default
+        entries: Any = value.split(self.separator) if self.separator and isinstance(value, str) else value
+        kind: Kind = "config-refused"
+        is_list = isinstance(entries, list | tuple) and bool(entries or self.may_be_empty)
+        if not is_list or not all(map(self._is_entry, entries)):
+            words = "known words" if self.words else "words"
+            what = "whole numbers, each at least 1" if self.of is int else words
+            message, kind = f"{self.key} is {shown(value)}, not a list of {what}", "config-invalid"
+        elif len(entries) > LONGEST_LIST:
+            message = f"{self.key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
+        elif self.of is int and sum(entries) > LARGEST_SIZE:
+            message = f"the numbers of {self.key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
+        else:
+            return tuple(entries)
+        raise WrongValue(message, f"write {shown(list(self.default or self.words))}, for example", kind)
+
+    def _is_entry(self, entry: Any) -> bool:
+        if self.of is int:
+            return type(entry) is int and entry > 0
+        return isinstance(entry, str) and (entry in self.words if self.words else bool(_WORD.fullmatch(entry)))
+
 
 class Index(NamedTuple):
     """A key that names a row of the embeddings, which must exist; ``null`` names none. It changes no count."""
 
     key: str
     default: int
+
+    def read(self, value: Any) -> int | None:
+        if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
+            return value
+        raise WrongValue(f"{self.key} is {shown(value)}, which is not an index", f"write one, as in {self.default}")
 
 
 Key: TypeAlias = Size | Switch | Choice | Listing | Index
@@ -239,15 +320,14 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     def below(self, place: str, suffix: str = "") -> ConfigKeys:
         """Return the keys with a prefix, and symbols with a suffix, as a larger model's config has them."""
-        sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
-        lists: dict[str, Any] = {**{kind: getattr(self, kind) for kind in _KINDS}, "sizes": sizes}
-        named = {kind: tuple(each._replace(key=f"{place}{each.key}") for each in lists[kind]) for kind in _KINDS}
-        pairs = {
-            kind: tuple((f"{place}{one}", f"{place}{other}") for one, other in getattr(self, kind))
-            for kind in ("divisible", "equal")
+        sizes = tuple(each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
+        own = replace(self, sizes=sizes, rules=tuple(rule.below(place) for rule in self.rules))
+        changes: dict[str, Any] = {
+            kind: tuple(each._replace(key=f"{place}{each.key}") for each in getattr(own, kind)) for kind in _KINDS
         }
-        changes: dict[str, Any] = {**named, **pairs, "rules": tuple(rule.below(place) for rule in self.rules)}
-        return replace(self, **changes)
+        for pairs in ("divisible", "equal"):
+            changes[pairs] = tuple((f"{place}{one}", f"{place}{other}") for one, other in getattr(own, pairs))
+        return replace(own, **changes)
 
     @property
     def own(self) -> list[str]:

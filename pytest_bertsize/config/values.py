@@ -7,7 +7,7 @@ of the closed form would otherwise change both sides of the comparison in the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,17 @@ from msgspec import Struct
 
 from pytest_bertsize.config.keys import (
     LABELS,
+    MOST_LABELS,
     NAMED_BY_LABELS,
     PASSED,
     Asks,
-    Choice,
     ConfigKeys,
     Ignored,
     Index,
     Key,
-    Listing,
     Size,
-    Switch,
     Values,
+    WrongValue,
     explain_refusal,
     find_synonym,
     is_withheld,
@@ -35,24 +34,14 @@ from pytest_bertsize.config.keys import (
 )
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.release import NEWEST, Release
-from pytest_bertsize.wording import BadValue, did_you_mean, exact, listed, nearest_to, number, plural, printable, shown
+from pytest_bertsize.wording import exact, listed, nearest_to, number, plural, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
 
-LARGEST_SIZE = 10**9
-MOST_LAYERS = 1_000  # the most layers of a model: a layer takes 1.3 ms to build, so that 10⁵ layers would take minutes
-LONGEST_LIST = 1_000  # the most entries of a list: each is at least one module, which takes time to build
-MOST_LABELS = 100_000  # transformers makes a name for each label, and 10⁸ names end in a MemoryError
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
-_WORD = re.compile(r"\w{1,100}")
 MOST_NAMED = 8  # the most keys that one sentence names
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})  # an override of one replaces all in the file
-NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
-TOO_SMALL = "{key} is {value}: a size is at least {least}", "write a size, as in {example}"
-TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
-TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""A message for a wrong size, and its fix, as in the three constants above; a run and the what-if page use all four."""
 
 
 class Dims(Struct, frozen=True):
@@ -101,14 +90,6 @@ def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[st
     return withhold_steering_keys({key: value for key, value in written.items() if key in keys.known})
 
 
-class _Wrong(BadValue):
-    """The error for a value that its key cannot have."""
-
-    def __init__(self, message: str, fix: str, kind: Kind = "config-invalid") -> None:
-        super().__init__(message, fix)
-        self.kind = kind
-
-
 class _Reading:
     def __init__(
         self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
@@ -134,10 +115,11 @@ class _Reading:
         """Add a finding at the place of the key: the table if that overrides the key, else the file."""
         written = self._aliases.get(key, key)
         if key in self._overridden:
-            finding = Finding(kind, message, fix, table_key=("overrides", written), **more)
-        else:
+            more.setdefault("table_key", ("overrides", written))
+        elif "table_key" not in more:
             message += self.config.say_name_in_file(written)
-            finding = Finding(kind, message, fix, file=self.config.file, line=self.config.line(written), **more)
+            more |= {"file": self.config.file, "line": self.config.line(written)}
+        finding = Finding(kind, message, fix, **more)
         self.findings[finding] = None
         if finding.severity == "error":
             self.wrong.add(key)
@@ -147,13 +129,12 @@ class _Reading:
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
-            message, fix, place = f"ignored names {printable(key)}, which ", "remove it from ignored", ("ignored",)
+            message, fix, place = f"ignored names {printable(key)}, which", "remove it from ignored", ("ignored",)
             if key in config.data and key in self._handed_over:
-                self.findings[Finding("config-invalid", f"{message}this family reads", fix, table_key=place)] = None
-                self.wrong.add(key)
+                self.note(key, f"{message} this family reads", fix, table_key=place)
             elif key not in config.data and key not in inner:
-                message += f"is not in {config.reference}"
-                self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
+                message += f" is not in {config.reference}"
+                self.note(key, message, fix, "ignored-key", severity="warning", table_key=place)
         for key in config.data if config.unknown else ():
             own = self.keys.aliases.get(key, key)
             is_read = self.keys.open or key in self._handed_over
@@ -242,8 +223,8 @@ class _Reading:
     def _read(self, key: Key) -> Any:
         """Return the value of a key, or its default if the key is missing or its value wrong."""
         try:
-            return _READERS[type(key)](key, self.values[key.key]) if key.key in self.values else key.default
-        except _Wrong as wrong:
+            return key.read(self.values[key.key]) if key.key in self.values else key.default
+        except WrongValue as wrong:
             self.note(key.key, wrong.message, wrong.fix, wrong.kind)
             return key.default
 
@@ -288,83 +269,6 @@ class _Reading:
             if not self.wrong.intersection(rule.keys) and not rule.holds(values):
                 said = {key: shown(list(each)) if isinstance(each, tuple) else each for key, each in values.items()}
                 self.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
-
-
-def _read_size(size: Size, value: Any) -> int | None:
-    if value is None and size.default is None:
-        return None
-    most = MOST_LABELS if size.symbol == LABELS else LARGEST_SIZE
-    kind: Kind = "config-invalid"
-    if type(value) is not int:
-        why = NOT_WHOLE
-    elif value < size.minimum:
-        why = TOO_SMALL
-    elif value > most:
-        why, kind = TOO_LARGE, "config-refused"
-    elif size.repeats and value > MOST_LAYERS:
-        why, kind, most = TOO_DEEP, "config-refused", MOST_LAYERS
-    else:
-        return value
-    said = {"key": size.key, "least": size.minimum, "most": exact(most), "example": size.default or size.minimum}
-    said["value"] = number(value) if type(value) is int else shown(value)
-    message, fix = (each.format_map(said) for each in why)
-    raise _Wrong(message, fix, kind)
-
-
-def _read_index(index: Index, value: Any) -> int | None:
-    if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
-        return value
-    raise _Wrong(f"{index.key} is {shown(value)}, which is not an index", f"write one, as in {index.default}")
-
-
-def _read_switch(switch: Switch, value: Any) -> bool:
-    if type(value) is bool or (value is None and switch.null):
-        return switch.default if value is None else value
-    raise _Wrong(f"{switch.key} is {shown(value)}, not true or false", "write true or false")
-
-
-def _read_choice(choice: Choice, value: Any) -> str | None:
-    if value is None and (choice.null or choice.default is None):
-        return None
-    if isinstance(value, str) and value in choice.words:
-        return choice.taken_for.get(value, value)
-    fix = did_you_mean(value, choice.words, f"write {choice.default or min(choice.words)!r}, for example")
-    raise _Wrong(f"{choice.key} is {shown(value)}, which transformers does not know", fix)
-
-
-def _read_list(listing: Listing, value: Any) -> tuple[Any, ...]:
-    key = listing.key
-    if value is None and (listing.as_long_as or not listing.default):
-        return listing.default
-    entries: Any = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
-    kind: Kind = "config-refused"
-    is_list = isinstance(entries, list | tuple) and bool(entries or listing.may_be_empty)
-    if not is_list or not all(_is_entry(listing, each) for each in entries):
-        words = "known words" if listing.words else "words"
-        what = "whole numbers, each at least 1" if listing.of is int else words
-        message, kind = f"{key} is {shown(value)}, not a list of {what}", "config-invalid"
-    elif len(entries) > LONGEST_LIST:
-        message = f"{key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
-    elif listing.of is int and sum(entries) > LARGEST_SIZE:
-        message = f"the numbers of {key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
-    else:
-        return tuple(entries)
-    raise _Wrong(message, f"write {shown(list(listing.default) or list(listing.words))}, for example", kind)
-
-
-def _is_entry(listing: Listing, entry: Any) -> bool:
-    if listing.of is int:
-        return type(entry) is int and entry > 0
-    return isinstance(entry, str) and (entry in listing.words if listing.words else bool(_WORD.fullmatch(entry)))
-
-
-_READERS: Mapping[type, Callable[[Any, Any], Any]] = {
-    Size: _read_size,
-    Switch: _read_switch,
-    Choice: _read_choice,
-    Listing: _read_list,
-    Index: _read_index,
-}
 
 
 def find_keys_without_effect(

@@ -14,8 +14,18 @@ from pytest_bertsize.builder.messages import Answered, Module, Request
 from pytest_bertsize.checkpoint.tokenizer import check_rows
 from pytest_bertsize.closed_forms.derive import Derivation, architecture_name, choose, derive, family_name
 from pytest_bertsize.config import source
-from pytest_bertsize.config.keys import INERT, NAMED_BY_LABELS, SYNONYMS, explain_refusal, withhold_steering_keys
-from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, merge_overrides
+from pytest_bertsize.config.keys import (
+    INERT,
+    LARGEST_SIZE,
+    LONGEST_LIST,
+    MOST_LABELS,
+    MOST_LAYERS,
+    NAMED_BY_LABELS,
+    SYNONYMS,
+    explain_refusal,
+    withhold_steering_keys,
+)
+from pytest_bertsize.config.values import merge_overrides
 from pytest_bertsize.findings import Finding, Unusable, describe_limit
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.review import build_findings

@@ -13,8 +13,17 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.json_and_toml import parse_json
-from pytest_bertsize.config.keys import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD, Refused
-from pytest_bertsize.config.values import LARGEST_SIZE, resolve
+from pytest_bertsize.config.keys import (
+    IMPLEMENTATIONS,
+    INERT,
+    LARGEST_SIZE,
+    PASSED,
+    REFUSED,
+    SYNONYMS,
+    WITHHELD,
+    Refused,
+)
+from pytest_bertsize.config.values import resolve
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from pytest_bertsize.closed_forms.all_sizes import AllSizes, Branch, Counts, Ways, follow_all_sizes, list_ends
 from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum
 from pytest_bertsize.closed_forms.what_if import Variants
-from pytest_bertsize.config import values as bounds
+from pytest_bertsize.config import keys as bounds
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.files import HARMLESS_IN_HTML
