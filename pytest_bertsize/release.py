@@ -33,18 +33,13 @@ class Unsupported(ValueError):
 
 def parse_release(text: str) -> Release:
     """Parse the release that the table names, ``"4.57"`` or ``"4.57.6"``; raise :class:`Unsupported` for others."""
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
-        raise Unsupported(f'{text!r} is not a release of transformers; write "4.57", for example')
-    return _supported(found)
+    return _supported(_WRITTEN.fullmatch(text), f'{text!r} is not a release of transformers; write "4.57", for example')
 
 
 def read_version(version: str) -> Release:
     """Parse the version of a distribution; ``"5.24.0.dev0"`` is read as the release that it will be."""
-    found = _OF_METADATA.match(version)
-    if found is None:
-        raise Unsupported(f"the installed transformers has the version {version!r}, which is not a release")
-    return _supported(found)
+    is_none = f"the installed transformers has the version {version!r}, which is not a release"
+    return _supported(_OF_METADATA.match(version), is_none)
 
 
 def is_said_by(written: str, version: str) -> bool:
@@ -53,7 +48,9 @@ def is_said_by(written: str, version: str) -> bool:
     return tuple(release[: written.count(".") + 1]) == tuple(int(part) for part in written.split("."))
 
 
-def _supported(numbers: re.Match[str]) -> Release:
+def _supported(numbers: re.Match[str] | None, is_none: str) -> Release:
+    if numbers is None:
+        raise Unsupported(is_none)
     release = Release(*(int(part or 0) for part in numbers.groups()))
     if release < OLDEST:
         oldest = f"{OLDEST.major}.{OLDEST.minor}"

@@ -42,7 +42,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     sha256: str  # the hash of the file's bytes; without a file, of canonical JSON
     line_of: Callable[[KeyPath], int | None] = lambda _: None  # returns the line of a key by its path in the file
     by_own_names: dict[str, object] = {}  # the object with the names in the file, if keys of data are renamed
-    names_in_file: Mapping[KeyPath, KeyPath] = {}  # each renamed key's path in the file, by its new path
+    names_in_file: Mapping[str, KeyPath] = {}  # each renamed key's path below the object in the file, by its new name
     pair: str = '"{}": {}'  # the format string for a key and its value, in the syntax of the file
     origin: str = ""  # the source of a config that is named by a name of the hub; ``""`` for any other config
     by_hub: bool = False  # true if the table's ``hub`` maps a name of the hub to this config
@@ -67,33 +67,32 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         return found | {key: value for key, value in of_all.items() if all(o.data.get(key) == value for o in others)}
 
     def line(self, *path: str) -> int | None:
-        """Return the line in the file of the key to which ``path`` leads from this object."""
-        return self.line_of(self._path_in_file(path))
+        """Return the line in the file of the key to which ``path`` leads from this object, never empty."""
+        key, *below = path
+        return self.line_of((*self.key_path, *self.name_in_file(key), *below))
 
     def why_unknown(self, key: str) -> tuple[str, str] | None:
         """Return the problem and the fix if the value of a key is not known."""
-        return self.unknown.get(self._path_in_file((key,))[len(self.key_path)])
+        return self.unknown.get(self.name_in_file(key)[0])
 
     @property
     def as_written(self) -> dict[str, object]:
         """The object with the names that the file has."""
         return self.by_own_names or self.data
 
+    def name_in_file(self, key: str) -> KeyPath:
+        """Return the path of a key in the file, below this object."""
+        return self.names_in_file.get(key, (key,))
+
     def say_name_in_file(self, key: str) -> str:
         """Return the end of a message about ``key`` with its name in the file; ``""`` if that is the same."""
-        written = ".".join(self._path_in_file((key,))[len(self._path_in_file(())) :])
+        written = ".".join(self.name_in_file(key))
         return f" (in the file, {key} is {printable(written)})" if written != key else ""
 
     def inner(self, key: str, data: dict[str, object]) -> ModelConfig:
         """Return ``data``, the value of a key, as a config of its own."""
-        return replace(self, key_path=(*self.key_path, key), data=data, by_own_names={})
-
-    def _path_in_file(self, path: KeyPath) -> KeyPath:
-        full = (*self.key_path, *path)
-        for depth in range(len(full), 0, -1):
-            if named := self.names_in_file.get(full[:depth]):
-                return (*named, *full[depth:])
-        return full
+        path = (*self.key_path, *self.name_in_file(key))
+        return replace(self, key_path=path, data=data, by_own_names={}, names_in_file={})
 
     @property
     def reference(self) -> str:
@@ -253,7 +252,7 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
             wrong[alias] = f"{printable(alias)} stands for {printable(target)}, {there}", "keep one of them"
     if wrong:
         raise Unusable(*(Finding("config-invalid", *why, table_key=("keys", alias)) for alias, why in wrong.items()))
-    names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
+    names = {target: paths[alias] for alias, target in keys.items()}
     return replace(config, data={**left, **found}, by_own_names=config.data, names_in_file=names)
 
 

@@ -273,8 +273,7 @@ def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
         return {name: make_factory_config(own[name], part) for name, part in config.parts.items()}
     data: dict[str, Any] = config.as_written
     for key, value in model.overrides.items():
-        full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
-        data = _put_value(data, full[len(config.key_path) :], value)
+        data = _put_value(data, config.name_in_file(key), value)
     return data
 
 

@@ -283,14 +283,10 @@ class Model(Struct, frozen=True, kw_only=True):
         """Return the ``bertsize init`` command for the factory; ``""`` without a factory, or if a key has no option."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
-        words = ["bertsize", "init", self.factory]
-        for option, value in (
-            ("--name", self.name),
-            ("--config", self.config),
-            ("--kwargs", json.dumps(self.kwargs) if self.kwargs else ""),
-        ):
-            words += [option, value] if value else []
-        return shlex.join(words)
+        kwargs = json.dumps(self.kwargs) if self.kwargs else ""
+        options = {"--name": self.name, "--config": self.config, "--kwargs": kwargs}
+        words = (word for option, value in options.items() if value for word in (option, value))
+        return shlex.join(("bertsize", "init", self.factory, *words))
 
     @property
     def has_config_of_build(self) -> bool:
