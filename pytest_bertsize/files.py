@@ -135,12 +135,11 @@ class Place(Struct, frozen=True, dict=True):
         try:
             return json.loads(text, object_pairs_hook=refuse_repeated_keys, parse_constant=_no_constant)
         except RepeatedKey as error:
-            self.fail(f"one object has the key {shown(error.args[0])} twice", "keep one of them")
-        except json.JSONDecodeError as error:
-            self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
-        except (RecursionError, ValueError) as error:
-            said = "nested too deeply" if isinstance(error, RecursionError) else reason(error)
-            self.fail(f"not JSON: {said}", "correct the file")
+            self.fail(str(error), "keep one of them")
+        except RecursionError:
+            self.fail("not JSON: nested too deeply", "correct the file")
+        except ValueError as error:
+            self.fail(f"not JSON: {reason(error)}", "correct the file")
 
     def _fail_to_follow(self, error: Exception) -> NoReturn:
         self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
@@ -158,7 +157,7 @@ def refuse_repeated_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, objec
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise RepeatedKey(key)
+            raise RepeatedKey(f"one object has the key {shown(key)} twice")
         found[key] = value
     return found
 

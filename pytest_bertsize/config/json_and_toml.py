@@ -22,7 +22,7 @@ from pytest_bertsize.config.model_config import (
 from pytest_bertsize.files import RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import printable, reason, shown
+from pytest_bertsize.wording import printable, reason
 
 
 def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
@@ -60,7 +60,7 @@ def load_json(content: bytes, file: str) -> object:
 
         if root := _compose(text):
             Constructor(file).read(root)  # which names the line
-        fail(file, f"one object has the key {shown(error.args[0])} twice", "keep one of them")
+        fail(file, str(error), "keep one of them")
     except json.JSONDecodeError as error:
         if text.startswith(("//", "/*", "#"), error.pos):
             fail(file, "not JSON: it has a comment", "remove it", error.lineno)

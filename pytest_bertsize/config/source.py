@@ -236,12 +236,10 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     file = f"{found.file}{reader.at}"
     suffix = PurePosixPath(found.name.lower()).suffix
     try:
+        parse = parse_toml if suffix == TOML else parse_json
         if suffix in YAML:
-            from pytest_bertsize.config import yaml
-
-            parsed = yaml.parse(found.content, file, inner)
-        else:
-            parsed = (parse_toml if suffix == TOML else parse_json)(found.content, file, inner)
+            from pytest_bertsize.config.yaml import parse
+        parsed = parse(found.content, file, inner)
     except TextThere as there:
         return _follow_name(there.text, reader, f"{file}#{printable(inner)}")
     return replace(parsed, origin=found.origin, by_hub=found.by_hub)

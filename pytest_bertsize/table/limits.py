@@ -237,16 +237,15 @@ def read_budget(written: object) -> Budget:
 
 def _read_growth(written: object) -> Iterator[Limit]:
     """Read limits on growth. They have no maximum yet, because it depends on the count at the base."""
-    if not isinstance(written, dict) or not written:
-        yield Limit(GROWTH, None, None, parse_growth(written), "", table_key=(GROWTH,), measure=Growth(TOTAL))
-        return
-    for part, most in written.items():
+    parts = written if isinstance(written, dict) and written else {TOTAL: written}
+    for part, most in parts.items():
         if part in NO_COMPONENTS - {TOTAL, TRAINABLE}:
             raise ValueError(f"growth cannot limit {shown(part)}, which is not a component: name one, or total")
-        with placed(part):
-            parse_growth(most)
+        key = (part,) if parts is written else ()
+        with placed(*key):
+            check_growth(most)
         name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"
-        yield Limit(name, None, None, most, "", table_key=(GROWTH, part), measure=Growth(part))
+        yield Limit(name, None, None, most, "", table_key=(GROWTH, *key), measure=Growth(part))
 
 
 # what limits say
@@ -256,14 +255,12 @@ SHARE = re.compile(r"(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such as "500K", or 0'
 
 
-def parse_growth(value: object) -> Any:
-    """Check the allowed growth of a component, a share or a count, and return it as it is written."""
-    if share_of(value) is None:
-        try:
-            parse_count(value)
-        except ValueError:
-            raise ValueError(f"{shown(value)} is not a growth: {_HOW_TO_WRITE_GROWTH}") from None
-    return value
+def check_growth(value: object) -> None:
+    """Check the allowed growth of a component, a share or a count."""
+    try:
+        most_growth(value, 0)
+    except ValueError:
+        raise ValueError(f"{shown(value)} is not a growth: {_HOW_TO_WRITE_GROWTH}") from None
 
 
 def share_of(written: object) -> Fraction | None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from pytest_bertsize import files
 from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.table.settings import Settings, SettingsError, dotted, parse
-from pytest_bertsize.table.toml import CannotReplace, quoted, replace_keys, replace_values
+from pytest_bertsize.table.toml import CannotReplace, inline, replace_keys, replace_values
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def settings_after(
     """Return the settings with changes and reasons, by the model's table; nothing else changes."""
     tables = {key for key, limit in settings.limits.items() if isinstance(limit.written, dict)}
     values = {(*each.key, each.bound) if each.key in tables else each.key: each.after for each in changes}
-    said = {(*table, "reason"): quoted(reason) for table, reason in (reasons or {}).items()}
+    said = {(*table, "reason"): inline(reason) for table, reason in (reasons or {}).items()}
     try:
         text = replace_values(settings.text, values)
         for path, reason in said.items():

@@ -79,6 +79,8 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     import tomlkit
     from tomlkit.items import Table
 
+    is_crlf = text.count("\r\n") == text.count("\n")
+    text = text.replace("\r\n", "\n") if is_crlf else text
     document, wanted = tomlkit.parse(text), tomli.loads(text, parse_float=str)
     here, wanted_here = reduce(getitem, table, cast("Any", document)), reduce(getitem, table, wanted)
     items = here.value if isinstance(here, Table) else None
@@ -102,10 +104,8 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
             del here[name], wanted_here[name]
     body += behind
     after = tomlkit.dumps(document)
-    if "\r\n" in text:
-        after = re.sub(r"(?<!\r)\n", "\r\n", after)
     _refuse_other(after, wanted, table)
-    return after
+    return after.replace("\n", "\r\n") if is_crlf else after
 
 
 def _refuse_other(text: str, wanted: Mapping[str, Any], path: Path) -> None:
@@ -159,13 +159,6 @@ def list_paths(value: object, above: Path = ()) -> Iterator[Path]:
     for key, inner in value.items() if isinstance(value, dict) else ():
         yield (*above, key)
         yield from list_paths(inner, (*above, key))
-
-
-def quoted(text: str) -> str:
-    """Write a string in double quotes."""
-    import tomlkit
-
-    return tomlkit.string(text).as_string()
 
 
 def inline(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.table.toml import quoted
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Code:
                         made = made.value
                     text = next((each.value for each in node.args[:1] if isinstance(each, ast.Constant)), None)
                     name = known.get(_read_name(made))
-                    what = f"{name} of {quoted(printable(text))}" if isinstance(text, str) else f"{name}"
+                    what = f"{name} of {inline(printable(text))}" if isinstance(text, str) else f"{name}"
                     if name:
                         found.setdefault(what, f"{printable(file)}:{node.lineno} makes {what}")
         return [*found.values()]

@@ -32,7 +32,7 @@ from pytest_bertsize.quantity import PARAMETERS, parse_count, restated
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.model import ADAPTER, NAMES, YAML
-from pytest_bertsize.table.toml import quoted
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Candidate(Struct, frozen=True):
     def write(self, name: str, limits: Sequence[tuple[str, str]] = ()) -> str:
         """Return the table as TOML."""
         said = {"config": self.reference, "architecture": self.architecture, "adapter": self.adapter}
-        return write_table(name, (f"{key} = {quoted(value)}" for key, value in said.items() if value), limits)
+        return write_table(name, (f"{key} = {inline(value)}" for key, value in said.items() if value), limits)
 
 
 class Proposal:
@@ -245,7 +245,7 @@ class Proposal:
 
 
 def _of_adapter(file: str) -> str:
-    how = f"declare it with config, architecture and adapter = {quoted(file)}"
+    how = f"declare it with config, architecture and adapter = {inline(file)}"
     return f"its base model or its class is unknown: {how}"
 
 

@@ -34,7 +34,7 @@ from pytest_bertsize.table.model import TABLE, Kwargs, Model, check_factory, che
 from pytest_bertsize.table.model import Lock as NamedLock
 from pytest_bertsize.table.reading import read_value
 from pytest_bertsize.table.settings import SettingsError, parse
-from pytest_bertsize.table.toml import inline, quoted
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import listed, plural, printable, shown
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         written = ", ".join(("both files", *(path for path, _ in copies.values())))
         say(f"next: {next_command}, and commit {written}", out)
     else:
-        of_all = write_heading() + f"lock = {quoted(lock.file)}\n"
+        of_all = write_heading() + f"lock = {inline(lock.file)}\n"
         say("\n".join((*([] if project.settings.lock else [of_all]), str(found))).rstrip("\n"), out)
         anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
         model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
@@ -200,7 +200,7 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
 def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, out: TextIO) -> str:
     """Write table, lock and copies of configs, all or none; report it, and return the next command."""
     project = discovery.project
-    of_all = {} if project.settings.lock else {"lock": quoted(lock.file)}
+    of_all = {} if project.settings.lock else {"lock": inline(lock.file)}
     hub = {name: path for name, (path, _) in copies.items()}
     if hub and not project.settings.hub:
         of_all["hub"] = inline(hub)
@@ -213,7 +213,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies,
     else:
         after = project.add_tables([str(found)], of_all)
     if hub and project.settings.hub:
-        after = project.replace_keys(after, (*TABLE, "hub"), {name: quoted(path) for name, path in hub.items()})
+        after = project.replace_keys(after, (*TABLE, "hub"), {name: inline(path) for name, path in hub.items()})
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
     for path, _ in copies.values():

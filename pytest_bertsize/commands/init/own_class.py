@@ -21,7 +21,7 @@ from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.extra import KEY
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.table.toml import inline, quoted
+from pytest_bertsize.table.toml import inline
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, Finished, Request
@@ -68,7 +68,7 @@ class Draft(Struct, frozen=True):
         found = {**write("factory", "kwargs", "config", "family"), **self.kept}
         paths, classes = [*self.backbones], {*self.backbones.values()}
         if paths:
-            found["architecture"] = quoted(*classes) if len(classes) == 1 else inline(self.backbones)
+            found["architecture"] = inline(*classes) if len(classes) == 1 else inline(self.backbones)
         else:
             found["closed_form"] = f"false{self.why and f'  # {self.why}'}"
         if any(paths):

@@ -91,13 +91,11 @@ class Project(Struct, frozen=True):
 
     def replace_keys(self, text: str, table: tuple[str, ...], values: Mapping[str, str]) -> str:
         """Return the text with other values, as TOML, for keys in one of its tables; ``""`` removes a key."""
-        crlf = "\r\n" in text and text.count("\r\n") == text.count("\n")
         try:
-            after = replace_keys(text.replace("\r\n", "\n") if crlf else text, table, values)
+            return replace_keys(text, table, values)
         except CannotReplace as error:
             lines = "\n".join(f"{key(name)} = {value}" for name, value in values.items() if value)
             raise SettingsError(f"{self.path.name}: {error}; write these lines into it yourself\n\n{lines}") from None
-        return after.replace("\n", "\r\n") if crlf else after
 
     def _add(self, text: str, tables: list[str], keys: Mapping[str, str]) -> str:
         """Add keys to ``[tool.bertsize]``, in its own table if it has a header or keys, else in a new one."""
