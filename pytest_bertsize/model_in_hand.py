@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.builder.child import listing
-from pytest_bertsize.builder.confined import CALLED, Refused
+from pytest_bertsize.builder.confined import CALLED, Refused, hand_over
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
@@ -95,7 +95,7 @@ def check_model(
     __tracebackhide__ = True
     held = _take_in_hand(model)
     if CALLED and name is not None:
-        CALLED[-1].take(name, held.module)
+        hand_over(name, held.module)
     file, line = _find_place(sys._getframe(1))  # noqa: SLF001
     at = f"{file}:{line}: {BY}"
     try:

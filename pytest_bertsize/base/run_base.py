@@ -127,7 +127,7 @@ def replace_interpreter(today: Settings, asked: str | None) -> Settings:
 def check_interpreter(
     today: Settings, asked: str | None, baseline: Baseline | None, option: str, *, builds: bool
 ) -> None:
-    """Refuse an interpreter that no option names and the base does not have, or that cannot be run although ``builds``.
+    """Refuse an interpreter of the table alone that the base does not have, or one that is asked for and cannot be run.
 
     The interpreter decides the count of every model, so a change of the table alone must not replace it.
     """
@@ -143,7 +143,7 @@ def check_interpreter(
             f"name it in the command until the base has it, as in {option}={printable(now or then)}"
         )
     try:
-        if builds and today.interpreter:
+        if today.interpreter and (builds or asked is not None):
             today.interpreter.check()
     except NoInterpreter as error:
         raise SettingsError(f"{place if asked is None else option}: {error}") from None

@@ -47,30 +47,21 @@ class HandedOver(BaseException):
     """The exception that ends the project's code as soon as ``check_model`` has the model."""
 
 
-class Counted:
-    """A holder for the model that the project's code makes; ``check_model`` calls :meth:`take` with name and model."""
-
-    def __init__(self, name: str | None) -> None:
-        """:param name: the name with which ``check_model`` ends the code; ``""`` for any name, ``None`` for none."""
-        self.name = name
-        self.model: Any = None  # as ``check_model`` was given it
-
-    def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: if ``name`` is the expected name, or any name is expected."""
-        if self.name in {"", name}:
-            self.model = model
-            HANDED.append(name)
-            raise HandedOver
-
-
 REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
-CALLED: list[Counted] = []
-HANDED: list[str] = []  # the name with which ``check_model`` got the model in this process
+CALLED: list[str | None] = []  # the name with which ``check_model`` ends running code; ``""``: any, ``None``: none
+HANDED: list[tuple[str, Any]] = []  # name and model, as ``check_model`` got them when it ended the code
 
 
 def refuse(refusal: Refused) -> NoReturn:
     REFUSED.append(refusal)
     raise refusal
+
+
+def hand_over(name: str, model: Any) -> None:
+    """:raises HandedOver: if ``check_model`` ends the running code when it gets this name."""
+    if CALLED[-1] in {"", name}:
+        HANDED.append((name, model))
+        raise HandedOver
 
 
 def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:

@@ -160,7 +160,7 @@ class Helper(Struct, eq=False):
             if not task.since:
                 task.since = monotonic()
                 memory = self.limits.find_memory(task.request)
-                self._child.send("build", number, task.request._replace(memory=memory, closed_form=""))
+                self._child.send("build", number, task.request._replace(memory=memory))
         return self._child
 
     def _restart_clocks(self) -> None:
@@ -211,7 +211,9 @@ class Helper(Struct, eq=False):
             return NotBuilt(f"{process} sent an unreadable answer")
         if isinstance(content, NotBuilt):
             return self._explain_import(content.reason) if content.kind is Why.NO_TRANSFORMERS else content
-        built: Built = self.memory.keep(request, self.command, content, self.versions) if self.memory else content
+        if self.memory:
+            self.memory.keep(request, self.command, content, self.versions)
+        built: Built = content
         return built._replace(loaded=())
 
     def _explain_import(self, error: str) -> NotBuilt:
@@ -302,11 +304,13 @@ def _check_answer(built: Built | None, failed: NotBuilt | None) -> Built | NotBu
         return failed._replace(reason=reason, fix=fix)
     if built is None:
         raise ValueError("the answer has neither a model nor the reason why there is none")
-    return _check_built(built) if built.tensors else NotBuilt("it has no parameters")
+    return _check_built(built)
 
 
 def _check_built(built: Built) -> Built | NotBuilt:
-    """Return a build with its texts escaped, a ``NotBuilt`` for an unprintable name; raise for a negative number."""
+    """Return a build with its texts escaped, or why it is none that counts; raise for a negative number."""
+    if not built.tensors:
+        return NotBuilt("it has no parameters")
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
     numbers += [each.numbers for each in built.hidden]

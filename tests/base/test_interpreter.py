@@ -58,3 +58,9 @@ def test_one_that_the_command_names_is_run_whatever_table_and_base_say(change: G
 def test_one_that_is_the_bases_is_no_change(change: GitProject) -> None:
     change.base_on(OURS)
     assert change.check()[0] == GOOD
+
+
+def test_one_that_the_command_names_is_a_program_even_if_nothing_is_built(change: GitProject, tmp_path: Path) -> None:
+    status, said = change.check(python=str(tmp_path))
+    assert status == MISTAKEN
+    assert f'--python: "{tmp_path}" is not a program that can be run' in said

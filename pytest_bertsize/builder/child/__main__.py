@@ -158,7 +158,7 @@ def build(request: Request, pipe: int) -> Answer:
         went_on = f"{confined.describe_error(first)}, and the code caught that and went on"
         return Answer(failed=NotBuilt(went_on, confined.hide_secrets(first.fix), first.kind))
     loaded = () if request.runs_own_code else list_loaded()
-    handed_as, answered = "".join(confined.HANDED[-1:]), list_answers()
+    handed_as, answered = "".join(name for name, _ in confined.HANDED), list_answers()
     return Answer(built._replace(handed_as=handed_as, answered=answered, stood_in=describe_stand_ins(), loaded=loaded))
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_bertsize.builder.child import listing
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.stand_ins import describe_stand_ins, keep_in_place, run_with_stand_ins
-from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error, hide_secrets
+from pytest_bertsize.builder.confined import CALLED, HANDED, HandedOver, Refused, describe_error, hide_secrets
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why, exceed_limit
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
-    CALLED.append(Counted(request.declared))
+    CALLED.append(request.declared)
     try:
         with answer_by_name(request.hub, request.varied), keep_in_place():
             yield
@@ -270,16 +270,16 @@ def _run_project(request: Request) -> nn.Module:
 
 def _run_until_handed(request: Request) -> Any:
     """Return the argument of ``check_model``, or the function's return value."""
-    counted = CALLED[-1]
+    HANDED.clear()
     run: Any = _run_command if request.command else _call_factory
     try:
         returned = run(request)
     except HandedOver:
-        return counted.model
+        return HANDED[-1][1]
     except BaseException:
-        if counted.model is None:
+        if not HANDED:
             raise
-    if counted.model is not None:
+    if HANDED:
         raise Refused("this code caught the exception with which check_model ends the code", "catch Exception alone")
     return returned
 
