@@ -219,14 +219,9 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
     if isinstance(value, dict):
         return value
     what = f"{printable('.'.join(key_path))} is" if key_path else "the file holds"
-    message = f"{what} {describe_kind(value)}, not an object"
+    message = f"{what} {shown(value)}, not an object"
     finding = Finding("config-invalid", message, "name a model's config", file=file)
     raise TextThere(value, finding) if isinstance(value, str) and key_path else Unusable(finding)
-
-
-def describe_kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 # training files with other names: ``keys = { num_blks = "num_hidden_layers" }``

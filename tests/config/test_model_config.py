@@ -228,6 +228,7 @@ def test_a_config_has_its_own_names_the_values_of_the_file_and_its_lines() -> No
     assert found.data == {"num_hidden_layers": 12, "dim": 768, "inner": {"heads": 12, "drop": 0.1}}
     assert found.as_written == training().data
     assert (found.reference, found.sha256) == ("train.json#train", training().sha256)
+    assert found.inner("inner", {}).line("heads") == 6
     lines = {("num_hidden_layers",): 3, ("dim",): 4, ("inner", "heads"): 6, ("num_blks",): 3, ("vocab_size",): 2}
     assert {path: found.line(*path) for path in lines} == lines
 

@@ -103,7 +103,7 @@ WRONG = {
     "a: " + "9" * 4_301: (None, "a value does not fit its tag: a number with thousands of digits"),
     "a: 0x" + "f" * 4_000: (1, "a is a number with thousands of digits"),
     "": (None, "the file is empty"),
-    "- 1": (None, "the file holds a list, not an object"),
+    "- 1": (None, "the file holds [1], not an object"),
 }
 
 
