@@ -54,11 +54,11 @@ Modules = Mapping[tuple[str, ...], Collection[str]]  # the components in each mo
 
 
 def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
-    """Return the modules around tensors of known components, each with the components of the tensors in it."""
+    """Return the model and its modules, each with the known components of the tensors in it."""
     found: dict[tuple[str, ...], set[str]] = {}
     for name, component in known:
         parts = name.split(".")
-        for depth in range(1, len(parts)):
+        for depth in range(len(parts)):
             found.setdefault(tuple(parts[:depth]), set()).add(component)
     return found
 
@@ -93,6 +93,11 @@ class Inventory:
     def tensors(self) -> tuple[Tensor, ...]:
         return self._tensors
 
+    @property
+    def counted(self) -> Iterator[tuple[str, bool, int]]:
+        """The component, the training and the parameters of every tensor, or of some tensors that are alike."""
+        return ((each.component, each.trainable, each.owned) for each in self.tensors)
+
     @cached_property
     def by_name(self) -> dict[str, Tensor]:
         return {tensor.name: tensor for tensor in self.tensors}
@@ -101,8 +106,8 @@ class Inventory:
     def own(self) -> dict[str, int]:
         """Parameters of each component itself, without those of the components below it."""
         counts: Counter[str] = Counter()
-        for tensor in self.tensors:
-            counts[tensor.component] += tensor.owned
+        for component, _, owned in self.counted:
+            counts[component] += owned
         return dict(counts)
 
     @cached_property
@@ -110,15 +115,15 @@ class Inventory:
         """Parameters of every component at every level, parents first: the roll-up of :attr:`own`."""
         return roll_up(self.own)
 
-    @property
+    @cached_property
     def unique(self) -> int:
         """All parameters, tied ones counted once: the number that budgets limit."""
-        return sum(tensor.owned for tensor in self.tensors)
+        return sum(owned for _, _, owned in self.counted)
 
-    @property
+    @cached_property
     def trainable(self) -> int:
         """Parameters that an optimiser would change, tied ones counted once."""
-        return sum(tensor.owned for tensor in self.tensors if tensor.trainable)
+        return sum(owned for _, trainable, owned in self.counted if trainable)
 
     @property
     def stored(self) -> int:

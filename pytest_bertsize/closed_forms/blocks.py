@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pytest_bertsize.inventory import Tensor
 
@@ -75,7 +75,7 @@ class Term(NamedTuple):
         return prod(self.shape)
 
     @property
-    def total(self) -> Count:
+    def owned(self) -> Count:
         """The parameters that all copies add to the count; a tied tensor adds none."""
         return 0 if self.tied_to else self.times * self.size
 
@@ -100,7 +100,7 @@ class Term(NamedTuple):
 
 # kinds of modules
 
-Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]  # by name; False for a missing one
+Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner"]  # by name
 
 
 class Inner(NamedTuple):
@@ -108,13 +108,10 @@ class Inner(NamedTuple):
 
     kind: str
     sizes: tuple[Count, ...]
-    bias: bool
 
 
 def _recurrent(gates: int) -> Callable[..., Shapes]:
-    def list_shapes(
-        inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
-    ) -> Shapes:
+    def list_shapes(inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False) -> Shapes:
         """List the parameters of all layers; a layer after the first reads the outputs of the layer before."""
         directions = ("", "_reverse") if bidirectional else ("",)
         found: dict[str, tuple[Count, ...]] = {}
@@ -122,45 +119,41 @@ def _recurrent(gates: int) -> Callable[..., Shapes]:
             width = inputs if layer == 0 else len(directions) * hidden
             for end in (f"l{layer}{direction}" for direction in directions):
                 found |= {f"weight_ih_{end}": (gates * hidden, width), f"weight_hh_{end}": (gates * hidden, hidden)}
-                found |= {f"bias_{side}_{end}": (gates * hidden,) for side in ("ih", "hh")} if bias else {}
+                found |= {f"bias_{side}_{end}": (gates * hidden,) for side in ("ih", "hh")}
         return found
 
     return list_shapes
 
 
 def _torch_layer(*attentions: str) -> Callable[..., Shapes]:
-    return lambda width, feed_forward, bias=True: {
-        **{name: Inner("multihead_attention", (width,), bias) for name in attentions},
-        "linear1": Inner("linear", (width, feed_forward), bias),
-        "linear2": Inner("linear", (feed_forward, width), bias),
-        **{f"norm{number}": Inner("layer_norm", (width,), bias) for number in range(1, len(attentions) + 2)},
+    return lambda width, feed_forward: {
+        **{name: Inner("multihead_attention", (width,)) for name in attentions},
+        "linear1": Inner("linear", (width, feed_forward)),
+        "linear2": Inner("linear", (feed_forward, width)),
+        **{f"norm{number}": Inner("layer_norm", (width,)) for number in range(1, len(attentions) + 2)},
     }
 
 
 _ACTIVATIONS: Mapping[str, Shapes] = {"prelu": {"weight": (1,)}, "xielu": {"alpha_p": (1,), "alpha_n": (1,)}}
 KINDS: dict[str, Callable[..., Shapes]] = {
-    "linear": lambda inputs, outputs, bias=True: {"weight": (outputs, inputs), "bias": bias and (outputs,)},
+    "linear": lambda inputs, outputs: {"weight": (outputs, inputs), "bias": (outputs,)},
     "embedding": lambda rows, width: {"weight": (rows, width)},
-    "layer_norm": lambda width, elementwise_affine=True, bias=True: {
-        "weight": elementwise_affine and (width,),
-        "bias": elementwise_affine and bias and (width,),
-    },
-    "rms_norm": lambda width, elementwise_affine=True: {"weight": elementwise_affine and (width,)},
+    "layer_norm": lambda width, elementwise_affine=True: (
+        {"weight": (width,), "bias": (width,)} if elementwise_affine else {}
+    ),
+    "rms_norm": lambda width, elementwise_affine=True: {"weight": (width,)} if elementwise_affine else {},
     "activation": lambda function: _ACTIVATIONS.get(function, {}),
-    "conv1d": lambda inputs, outputs, kernel, bias=True: {
-        "weight": (outputs, inputs, kernel),
-        "bias": bias and (outputs,),
-    },
-    "conv2d": lambda inputs, outputs, height, width=None, bias=True: {
+    "conv1d": lambda inputs, outputs, kernel: {"weight": (outputs, inputs, kernel), "bias": (outputs,)},
+    "conv2d": lambda inputs, outputs, height, width=None: {
         "weight": (outputs, inputs, height, height if width is None else width),
-        "bias": bias and (outputs,),
+        "bias": (outputs,),
     },
     "lstm": _recurrent(4),
     "gru": _recurrent(3),
-    "multihead_attention": lambda width, bias=True: {
+    "multihead_attention": lambda width: {
         "in_proj_weight": (3 * width, width),
-        "in_proj_bias": bias and (3 * width,),
-        "out_proj": Inner("linear", (width, width), bias),
+        "in_proj_bias": (3 * width,),
+        "out_proj": Inner("linear", (width, width)),
     },
     "transformer_encoder_layer": _torch_layer("self_attn"),
     "transformer_decoder_layer": _torch_layer("self_attn", "multihead_attn"),
@@ -178,6 +171,7 @@ def module(
     component: str = "",
     tied: Mapping[str, str] = MappingProxyType({}),
     copies: tuple[Copies, ...] = (),
+    bias: bool = True,
     **named: Any,
 ) -> list[Term]:
     """Return the terms of a module of one of :data:`KINDS`.
@@ -186,15 +180,16 @@ def module(
     :param tied: for each tied parameter, the full name of the tensor that owns its storage; a star in that name stands
         for the index of the module's own layer: ``"layer.*.up.weight"``.
     :param copies: the copies for each star in ``name``.
-    :param named: further arguments of the kind, such as ``bias``.
+    :param bias: whether the module, and those in it, have a bias.
+    :param named: further arguments of the kind, such as ``layers``.
     :raises ValueError: if ``tied`` has a parameter that the module does not have.
     """
     found: list[Term] = []
     for leaf, made in KINDS[kind](*sizes, **named).items():
         path = f"{name}.{leaf}" if name else leaf
         if isinstance(made, Inner):
-            found += module(made.kind, path, *made.sizes, component=component, copies=copies, bias=made.bias)
-        elif made:
+            found += module(made.kind, path, *made.sizes, component=component, copies=copies, bias=bias)
+        elif bias or "bias" not in leaf:
             found.append(Term(path, made, component, tied_to=tied.get(leaf), copies=copies, kind=kind))
     if tied and (unknown := tied.keys() - {each.name.removeprefix(f"{name}.") for each in found}):
         raise ValueError(f"{name} has no parameter {', '.join(sorted(unknown))} to tie")

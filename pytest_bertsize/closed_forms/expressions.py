@@ -79,15 +79,15 @@ def _power(base: Any, exponent: Any) -> Any:
     return reduce(_multiply, [base] * exponent, 1)
 
 
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+_OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: _multiply,
     ast.Pow: _power,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-}
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -122,20 +122,18 @@ def compile_size(text: str) -> Evaluate:
     return _compile_node(tree.body)
 
 
-def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  (one case for each kind of node)
+def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911  (one case for each kind of node)
     match node:
         case ast.Constant(value=int() | str() | None as value):
             return lambda _: value
         case ast.Name(id=name):
             return lambda scope: scope[name]
-        case ast.BinOp(op=operation) if type(operation) in _ARITHMETIC:
-            return _compile_call(_ARITHMETIC[type(operation)], [node.left, node.right])
-        case ast.Compare(ops=[operation]) if type(operation) in _COMPARISONS:
-            return _compile_call(_COMPARISONS[type(operation)], [node.left, *node.comparators])
-        case ast.UnaryOp(op=ast.Not()):
-            return _compile_call(operator.not_, [node.operand])
-        case ast.UnaryOp(op=ast.USub()):
-            return _compile_call(operator.neg, [node.operand])
+        case (
+            ast.BinOp(left=one, op=operation, right=other) | ast.Compare(left=one, ops=[operation], comparators=[other])
+        ) if type(operation) in _OPERATIONS:
+            return _compile_call(_OPERATIONS[type(operation)], [one, other])
+        case ast.UnaryOp(op=ast.Not() | ast.USub() as operation):
+            return _compile_call(_OPERATIONS[type(operation)], [node.operand])
         case ast.BoolOp():
             decide = all if isinstance(node.op, ast.And) else any
             values = [_compile_node(each) for each in node.values]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -117,27 +117,14 @@ class ClosedForm(Inventory):
         """Every tensor by name, one for each copy; a huge model has too many, so check :attr:`total` first."""
         return tuple(list_tensors(self.terms))
 
-    @cached_property
-    def own(self) -> dict[str, int]:
-        """Parameters of each component itself, without those of the components below it."""
-        own: dict[str, int] = {}
-        for term in self.terms:
-            own[term.component] = own.get(term.component, 0) + term.total
-        return own
-
-    @cached_property
-    def trainable(self) -> int:
-        """Parameters that an optimiser would change."""
-        return sum(term.total for term in self.terms if term.trainable)
-
-    @cached_property
-    def total(self) -> int:
-        """All parameters, tied ones counted once."""
-        return sum(term.total for term in self.terms)
+    @property
+    def counted(self) -> Iterator[tuple[str, bool, int]]:
+        return ((each.component, each.trainable, each.owned) for each in self.terms)
 
     @property
-    def unique(self) -> int:
-        return self.total
+    def total(self) -> int:
+        """All parameters, tied ones counted once."""
+        return self.unique
 
     @property
     def tensor_count(self) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.parts import shared_keys
-from pytest_bertsize.inventory import common, is_within, levels, roll_up
+from pytest_bertsize.inventory import common, find_nearest, group_by_module, is_within, roll_up
 from pytest_bertsize.wording import BadValue, shown
 
 if TYPE_CHECKING:
@@ -106,26 +106,15 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
     A module counts for the component of the matrices in it. If they have several components, it counts for their common
     parent; if there are no matrices in it, for the component of the nearest module around it.
     """
-    modules = _find_components(inventory)
+    tables = f"{shared_keys.TABLE}.weight"  # the attention around such a table multiplies it
+    # biases and norms multiply nothing
+    matrices = [each for each in inventory.tensors if len(each.shape) > 1 and not each.name.endswith(tables)]
+    modules = {
+        path: {each for each in found if not is_within(each, "adapters")} or found  # which count if nothing else does
+        for path, found in group_by_module((each.name, each.component) for each in matrices).items()
+    }
+    whole = common(modules[()], UNEXPECTED) if modules else UNEXPECTED
     own: Counter[str] = Counter()
     for path, count in rows:
-        own[next((modules[each] for each in _list_modules_around(path) if each in modules), UNEXPECTED)] += count
+        own[find_nearest(f"{path}.weight", modules, whole)] += count
     return roll_up(dict(own))
-
-
-def _find_components(inventory: Inventory) -> dict[str, str]:
-    """Return, for each module, the component that its matrices share; adapters count only if nothing else does."""
-    inside: dict[str, set[str]] = {}
-    for tensor in inventory.tensors:
-        path = tensor.name.rpartition(".")[0]
-        is_looked_up = path.endswith(shared_keys.TABLE)  # the attention around it multiplies it
-        if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
-            for module in _list_modules_around(path):
-                inside.setdefault(module, set()).add(tensor.component)
-    adapted = {module: {each for each in found if not is_within(each, "adapters")} for module, found in inside.items()}
-    return {module: common(adapted[module] or found, UNEXPECTED) for module, found in inside.items()}
-
-
-def _list_modules_around(path: str) -> list[str]:
-    """Return a module and those around it: ``"a.b"``, ``"a"``, ``""``."""
-    return ["", *levels(path)][::-1]

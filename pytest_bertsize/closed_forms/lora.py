@@ -259,7 +259,7 @@ def _note_copies(places: _Placement) -> Iterator[Finding]:
         outside = (name for name, owner in owners.items() if owner in shared and not name.startswith(inside))
         if other := next(outside, ""):
             copies, after = f"{PREFIX}.{pattern}.{COPY}.", places.change_terms(places.adapter.r)
-            count = int(sum(term.total for term in after if term.name.startswith(copies)))
+            count = int(sum(term.owned for term in after if term.name.startswith(copies)))
             what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
             message = f"{what}, and the copy is not tied to {printable(other)}, as the original is"
             fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
