@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from pytest_bertsize.wording import exact, signed
 
@@ -28,6 +29,7 @@ Kind: TypeAlias = Literal[
     "insensitive-budget",
     "differs-from-lock",
 ]
+T = TypeVar("T")
 BROKEN = frozenset({"over-budget", "under-budget"})  # kinds of findings about a limit that the model breaks
 # kinds of findings that prevent the check of a model, the most urgent first
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
@@ -95,3 +97,16 @@ class Unusable(Exception):
     def __init__(self, *findings: Finding) -> None:
         super().__init__(*(finding.message for finding in findings))
         self.findings = findings
+
+
+def find_all(finders: Iterable[Callable[[], T]], wrong: Iterable[Finding] = ()) -> list[T]:
+    """Return the result of each function; raise Unusable with all findings, ``wrong`` among them, if there are any."""
+    found, findings = [], dict.fromkeys(wrong)
+    for find in finders:
+        try:
+            found.append(find())
+        except Unusable as unusable:
+            findings |= dict.fromkeys(unusable.findings)
+    if findings:
+        raise Unusable(*findings)
+    return found

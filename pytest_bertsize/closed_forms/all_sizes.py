@@ -31,8 +31,11 @@ OF_AN_ADAPTER = "the adapter's own file sets it"
 # every way through a function of sizes
 
 
-class NeedsNumber(Exception):
-    """The error if a function reads the number of a size, so that its result holds for that number alone."""
+class NeedsNumber(BaseException):
+    """The error if a function reads the number of a size, so that its result holds for that number alone.
+
+    It is no Exception, so that no function takes it for an error of its own.
+    """
 
     def __init__(self, symbols: Iterable[str]) -> None:
         super().__init__()
@@ -175,8 +178,6 @@ def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str
     try:
         varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
         return {name: terms_of(count) for name, count in varied.own.items()}
-    except NeedsNumber:
-        raise
     except Unusable as unusable:
         return unusable.findings[0].sentence
     except Exception as error:  # noqa: BLE001  (blocks raise anything for sizes that they cannot use)
@@ -192,8 +193,6 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
         def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool:
             try:
                 return bool(rule.holds({**values, **{free[name].key: size for name, size in sizes.items()}}))
-            except NeedsNumber:
-                raise
             except Exception:  # noqa: BLE001  (a rule raises anything for values that it cannot use)
                 return False
 

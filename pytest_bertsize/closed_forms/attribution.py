@@ -59,7 +59,8 @@ def attribute(before: Derivation, after: Derivation) -> Attribution:
     try:
         counts = [end.own] if len(changes) == 1 else [form.own for *_, form in changes]
     except Exception:  # noqa: BLE001  (a mixture of two configs may be one that no closed form counts)
-        return Attribution((in_one_row(said, difference(end.own, start.own)),), INSEPARABLE)
+        key, before_it, after_it = (", ".join(parts) for parts in zip(*said, strict=True))
+        return Attribution((Moved(key, before_it, after_it, difference(end.own, start.own)),), INSEPARABLE)
     return Attribution(alone_and_together(said, start.own, counts, end.own))
 
 
@@ -78,12 +79,6 @@ def alone_and_together(
         alone.update(row.own)
     rest = difference(difference(end, start), alone)
     return (*rows, Moved(TOGETHER, "", "", rest)) if rest else tuple(rows)
-
-
-def in_one_row(said: Sequence[tuple[str, str, str]], own: Counts) -> Moved:
-    """Return one row for all of the keys, which cannot be counted one by one."""
-    key, before, after = (", ".join(parts) for parts in zip(*said, strict=True))
-    return Moved(key, before, after, own)
 
 
 def difference(new: Counts, old: Counts) -> dict[str, int]:

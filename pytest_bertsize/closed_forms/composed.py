@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import declare
-from pytest_bertsize.closed_forms.blocks import RANK, STAR, Copies, Term, module
+from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.keys import LABELS, MOST_LAYERS, ConfigKeys, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
 from pytest_bertsize.config.values import Dims
-from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.findings import Finding, Unusable, find_all
 from pytest_bertsize.inventory import find_nearest, group_by_module, levels, parents_first
 from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, printable, shown
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     Find = Callable[[Model, ModelConfig, Registry], tuple[Family, Architecture]]
 
-T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
 NO_FAMILY = Family("", ConfigKeys(()), ())  # the family of a class without a config
@@ -116,8 +115,7 @@ class Several(Family, frozen=True, kw_only=True):
         for part in self.parts:
             own = [key.removeprefix(part.place) for key in asked if key.startswith(part.place)]
             architecture = replace(part.architecture, labels=part.architecture.labels or NUM_LABELS in own)
-            family = replace(part.family, keys=with_sizes(part.family.keys, own))
-            parts.append(replace(part, family=family, architecture=architecture))
+            parts.append(replace(part, family=part.family.with_keys(own), architecture=architecture))
         return self.with_parts(parts)
 
     def with_parts(self, parts: Iterable[Part]) -> Self:
@@ -169,28 +167,7 @@ class Several(Family, frozen=True, kw_only=True):
         return parents_first(names)
 
 
-def with_sizes(keys: ConfigKeys, asked: Iterable[str], *reserved: str) -> ConfigKeys:
-    """Return the keys with further sizes; a size is its own symbol, unless that is taken or ``reserved``."""
-    taken = {size.symbol for size in keys.sizes} | {LABELS, *reserved}
-    known = {size.key for size in keys.sizes} | {NUM_LABELS}
-    more = (Size(key, f"{key}_" if key in taken else key, default=None) for key in asked if key not in known)
-    return replace(keys, sizes=(*keys.sizes, *more), open=True)
-
-
 # find the parts
-
-
-def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) -> list[T]:
-    """Return the result of each function; raise Unusable with all findings, ``wrong`` among them, if there are any."""
-    found, wrong = [], [*wrong]
-    for find in finders:
-        try:
-            found.append(find())
-        except Unusable as unusable:
-            wrong += [*unusable.findings]
-    if wrong:
-        raise Unusable(*wrong)
-    return found
 
 
 def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find) -> tuple[Several, Architecture]:
@@ -294,9 +271,7 @@ def _with_keys(family: Family, asked: Mapping[str, str], written: Mapping[str, o
             wrong.append(Finding("config-invalid", message, fix, table_key=("extra",)))
     if wrong:
         raise Unusable(*wrong)
-    if isinstance(family, Several):
-        return family.with_keys(own)
-    return replace(family, keys=with_sizes(family.keys, own, RANK))
+    return family.with_keys(own)
 
 
 def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:

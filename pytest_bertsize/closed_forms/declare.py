@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
-from pytest_bertsize.closed_forms.tree import Tree, fill
+from pytest_bertsize.closed_forms.tree import fill, list_terms
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.wording import did_you_mean
@@ -95,7 +95,7 @@ def family(
     own, under = name.replace("-", "_"), like.trees.get("under", "")
     names = {"stem": name.capitalize(), "under": own if under in {"", like.name.replace("-", "_")} else under}
     known = {**like.trees, **trees, **names, **more}
-    read = {each: Tree(fill(text, **known)) for each, text in known.items()}
+    read = {each: fill(text, **known) for each, text in known.items()}
     rules = {**heads.RULES, **like.tree_rules, **tree_rules}
     asked = {tree: read_rules(text) for tree, text in rules.items()}
     lines = fill(re.sub(r"(?<![^\s,])\*", "{stem}", classes or like.classes), **known).splitlines()
@@ -114,21 +114,21 @@ def family(
     )
 
 
-def _complete_line(line: str, trees: Mapping[str, Tree]) -> Iterator[str]:
+def _complete_line(line: str, trees: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each class; trees that ``line`` leaves out follow from the end of the class's name."""
     names, _, said = re.sub(r",\s+", ",", line).partition(" ")
     for name in filter(None, names.split(",")):
         ending = next((each for each in heads.CLASSES if name.endswith(each)), "")
         usual = heads.CLASSES.get(ending, "")
-        if ending == "Model" and "body" in trees and "pooler" not in trees["body"].text:
+        if ending == "Model" and "body" in trees and "pooler" not in trees["body"]:
             usual = "body"  # it has no pooler to leave out
         language_model = "lm_head" if "lm_head" in trees else "masked_lm"
-        yield f"{name} {said or fill(usual, under=trees['under'].text, language_model=language_model)}"
+        yield f"{name} {said or fill(usual, under=trees['under'], language_model=language_model)}"
 
 
 def _read_class(
     row: str,
-    trees: Mapping[str, Tree],
+    trees: Mapping[str, str],
     absent: Mapping[str, bool],
     asked: Mapping[str, tuple[Rule, ...]],
     keys: ConfigKeys,
@@ -144,17 +144,17 @@ def _read_class(
     parts = [_read_part(each.strip(), trees) for each in composition.split(" + ")]
     rules = (rule for _, tree, _ in parts for rule in asked.get(tree, ()))
 
-    def list_terms(dims: Dims) -> list[Term]:
+    def list_own(dims: Dims) -> list[Term]:
         found, scope = [], Scope(dims, {}, {})
         for under, tree, given in parts:
             arguments = {**absent, **{name: value(scope) for name, value in given.items()}}
-            found += trees[tree].terms(dims, under, **arguments)
+            found += list_terms(trees[tree], dims, under, **arguments)
         return found
 
     return Architecture(
         name,
-        list_terms,
-        labels=any(_LABELS.search(trees[tree].text) for _, tree, _ in parts),
+        list_own,
+        labels=any(_LABELS.search(trees[tree]) for _, tree, _ in parts),
         options={found["name"]: found["default"] == "True" for found in _OPTION.finditer(option)},
         # a shared tree has rules on keys that this family may not read
         rules=tuple(rule for rule in rules if {*rule.keys} <= {*keys.own, "num_labels"}),
@@ -162,11 +162,11 @@ def _read_class(
     )
 
 
-def _read_part(text: str, trees: Mapping[str, Tree]) -> tuple[str, str, Mapping[str, Evaluate]]:
+def _read_part(text: str, trees: Mapping[str, str]) -> tuple[str, str, Mapping[str, Evaluate]]:
     """Return the attribute under which a class keeps a tree, the tree's name, and the arguments of the tree."""
     found = _PART.fullmatch(text)
     if found is None or found["tree"] not in trees:
-        known = [each for each, tree in trees.items() if " " in tree.text]
+        known = [each for each, tree in trees.items() if " " in tree]
         instead = did_you_mean(found["tree"] if found else text, known, f"the trees are {', '.join(known)}")
         raise BadExpression(f"{text!r} names no tree; {instead}")
     pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())

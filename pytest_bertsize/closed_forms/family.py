@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.closed_forms.blocks import Term, list_tensors
+from pytest_bertsize.closed_forms.blocks import RANK, Term, list_tensors
+from pytest_bertsize.config.keys import Size
 from pytest_bertsize.config.older_releases import EVERYWHERE
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import TOTAL, Inventory, is_within
@@ -61,6 +62,12 @@ class Family(Struct, frozen=True):
         if release >= NEWEST:
             return self
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
+
+    def with_keys(self, asked: Iterable[str]) -> Self:
+        """Return the family with further sizes; a size is its own symbol, unless that is taken."""
+        taken, known = {*self.keys.key_of_symbol, RANK}, {*self.keys.key_of_symbol.values()}
+        more = (Size(key, f"{key}_" if key in taken else key, default=None) for key in asked if key not in known)
+        return replace(self, keys=replace(self.keys, sizes=(*self.keys.sizes, *more), open=True))
 
     def of_config(
         self, config: ModelConfig, architecture: Architecture, find: Callable[[str], Sequence[Family]]

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.families import FAMILIES
-from pytest_bertsize.closed_forms.tree import Tree
+from pytest_bertsize.closed_forms.tree import read_tree
 from pytest_bertsize.config.keys import ConfigKeys
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
@@ -60,22 +60,22 @@ class Registry:
         :param installed: returns the contributions of installed packages, which are added if nothing else is found.
         :raises BadExpression: if an architecture of a family has a closed form already.
         """
-        self.release = release
-        self._installed = installed
+        self.release, self._installed = release, installed
         self._added: list[tuple[str, Family]] = []
         for origin, family in contributed:
             self._add_family(origin, family)
 
     def _add_family(self, origin: str, family: Family) -> None:
-        builtin = [("pytest-bertsize itself", FAMILIES[family.name])] if family.name in FAMILIES else []
-        for other, known in (*builtin, *self._added):
-            for each in family.architectures if known.name == family.name else ():
-                if known.architecture(each.name):
-                    raise BadExpression(
-                        f"{origin} contributes a closed form for {each.name} of the family {family.name!r}, "
-                        f"and so does {other}: remove one of them"
-                    )
+        for other, known in self._find_known(family.name):
+            if twice := next((each.name for each in family.architectures if known.architecture(each.name)), None):
+                said = f"{origin} contributes a closed form for {twice} of the family {family.name!r}"
+                raise BadExpression(f"{said}, and so does {other}: remove one of them")
         self._added.append((origin, family))
+
+    def _find_known(self, name: str) -> list[tuple[str, Family]]:
+        """Return the families of a ``model_type`` with their sources, the built-in one first."""
+        builtin = [("pytest-bertsize itself", FAMILIES[name])] if name in FAMILIES else []  # no other file is imported
+        return [*builtin, *(row for row in self._added if row[1].name == name)]
 
     def without(self, origins: Collection[str]) -> Registry:
         """Return the registry without the contributions from ``origins``."""
@@ -89,15 +89,15 @@ class Registry:
 
     def families(self, name: str) -> list[Family]:
         """Return the families of a ``model_type``, the built-in one first."""
-        builtin = [FAMILIES[name]] if name in FAMILIES else []  # no file of another family is imported
-        known = [*builtin, *(family for _, family in self._added if family.name == name)]
-        return [each.at(self.release) for each in known] if known or not self._has_more() else self.families(name)
+        known = [family.at(self.release) for _, family in self._find_known(name)]
+        return known if known or not self._has_more() else self.families(name)
 
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """Return the closed form of one architecture; raise Unusable for a mistake of an installed package."""
-        known = ((family, family.architecture(architecture)) for family in self.families(name))
-        found = next(((family, known) for family, known in known if known), None)
-        return self.find(name, architecture) if found is None and self._has_more() else found
+        for family in self.families(name):
+            if found := family.architecture(architecture):
+                return family, found
+        return self.find(name, architecture) if self._has_more() else None
 
     def _has_more(self) -> bool:
         """Add the contributions of installed packages, once, and return whether there were any."""
@@ -224,7 +224,7 @@ def _read_family(name: str, table: object) -> Family:
         raise BadExpression(f"like is {shown(read.like)}; {instead}")
     like = FAMILIES.get(read.like or name)
     for text in read.trees.values():
-        assert Tree(text).read
+        read_tree(text)
     keys = like.keys if like else ConfigKeys(())
     said: dict[str, Any] = {key: getattr(read, key) for key in ("sizes", "switches", "activations")}
     said["divisible"] = (*keys.divisible, *read.divisible)

@@ -24,12 +24,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache
 from itertools import takewhile
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from msgspec import Struct
 
 from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size, count_up
@@ -83,30 +81,26 @@ def fill(text: str, /, **parts: str) -> str:
     return filled
 
 
-class Tree(Struct, frozen=True, dict=True):
-    """The text that describes a model's modules, or those of a part of a model."""
+@cache
+def read_tree(text: str) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
+    """Return the lines of a tree, and the sizes that ``:=`` names; raise BadExpression for a wrong line."""
+    rows: list[tuple[int, str]] = []
+    formulas: dict[str, Evaluate] = {}
+    for line in filter(str.strip, text.splitlines()):
+        name, defines, value = line.partition(":=")
+        if defines:
+            formulas[name.strip()] = compile_size(value.strip())
+        else:
+            rows.append((len(line) - len(line.lstrip()), line.strip()))
+    return tuple(_read_lines(rows)), formulas
 
-    text: str
 
-    @cached_property
-    def read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
-        """The lines, and the sizes that ``:=`` names; raise BadExpression for a line that cannot be read."""
-        rows: list[tuple[int, str]] = []
-        formulas: dict[str, Evaluate] = {}
-        for line in filter(str.strip, self.text.splitlines()):
-            name, defines, value = line.partition(":=")
-            if defines:
-                formulas[name.strip()] = compile_size(value.strip())
-            else:
-                rows.append((len(line) - len(line.lstrip()), line.strip()))
-        return tuple(_read_lines(rows)), formulas
-
-    def terms(self, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
-        """Return the terms for some sizes and arguments of a class, which keeps the tree as its attribute ``name``."""
-        lines, formulas = self.read
-        root = f"{name}." if name else ""
-        scope, place = Scope(dims, formulas, arguments), _Place(root, root)
-        return [term for line in lines for term in _build_line(line, scope, place)]
+def list_terms(text: str, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
+    """Return the terms of a tree for some sizes and arguments of a class, which keeps it as its attribute ``name``."""
+    lines, formulas = read_tree(text)
+    root = f"{name}." if name else ""
+    scope, place = Scope(dims, formulas, arguments), _Place(root, root)
+    return [term for line in lines for term in _build_line(line, scope, place)]
 
 
 class _Place(NamedTuple):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import NamedTuple
 
 from pytest_bertsize.closed_forms.attribution import attribute, came_and_went
 from pytest_bertsize.closed_forms.flops import count_flops
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
-from pytest_bertsize.commands.named_model import Explained, Named, explain_model
+from pytest_bertsize.commands.named_model import Named, explain_model
 from pytest_bertsize.dtypes import bytes_of
-from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.findings import find_all
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.reports import markdown
 from pytest_bertsize.reports.drawing import Line, draw_table
@@ -45,15 +46,7 @@ class Row(NamedTuple):
 
 def diff(first: Named, second: Named, form: str = "text") -> str:
     """Write the changes from the first model to the second; raise Unusable with the mistakes in both configs."""
-    models: list[Explained] = []
-    mistakes: dict[Finding, None] = {}
-    for each in (first, second):
-        try:
-            models.append(explain_model(each))
-        except Unusable as unusable:
-            mistakes |= dict.fromkeys(unusable.findings)
-    if mistakes:
-        raise Unusable(*mistakes)
+    models = find_all(partial(explain_model, each) for each in (first, second))
     before, after = (each.form for each in models)
     names = parents_first(dict.fromkeys((*before.components, *after.components)))
     rows = [Row(name, before.components.get(name, 0), after.components.get(name, 0)) for name in names]

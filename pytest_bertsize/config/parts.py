@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.config.json_and_toml import load_json, parse_json
 from pytest_bertsize.config.model_config import ModelConfig, fail
-from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.findings import Finding, Unusable, find_all
 from pytest_bertsize.table.limits import FLOPS
 from pytest_bertsize.wording import printable, shown
 
@@ -80,15 +81,8 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
     if not model.backbones:
         return read(model)
     _refuse_keys_of_one_model(model, ("adapter", "checkpoint", "tokenizer"), "several backbones")
-    found: dict[str, ModelConfig] = {}
-    wrong: list[Finding] = []
-    for name, reference in model.backbones.items():
-        try:
-            found[name] = read(model.replace(config=reference, backbone=name, backbones={}))
-        except Unusable as unusable:
-            wrong += unusable.findings
-    if wrong:
-        raise Unusable(*wrong)
+    alone = (model.replace(config=each, backbone=name, backbones={}) for name, each in model.backbones.items())
+    found = dict(zip(model.backbones, find_all(partial(read, each) for each in alone), strict=True))
     return _join_parts(found, whole=", ".join(dict.fromkeys(each.reference for each in found.values())))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family, families
 from pytest_bertsize.closed_forms.blocks import KINDS, list_tensors
-from pytest_bertsize.closed_forms.tree import PARAMETER, Tree
+from pytest_bertsize.closed_forms.tree import PARAMETER, list_terms
 from pytest_bertsize.config.values import Dims
 from tests.support.formulas import value_of
 
@@ -78,5 +78,5 @@ def test_a_star_in_a_tie_is_the_index_of_the_layer_that_the_tied_tensor_is_in() 
           up     linear 3 5 bias=False
           gate   linear 3 5 bias=False   tied weight=layer.*.up.weight
     """
-    owners = {each.name: each.tied_to for each in list_tensors(Tree(text).terms(Dims({}, {}))) if each.tied_to}
+    owners = {each.name: each.tied_to for each in list_tensors(list_terms(text, Dims({}, {}))) if each.tied_to}
     assert owners == {"layer.0.gate.weight": "layer.0.up.weight", "layer.1.gate.weight": "layer.1.up.weight"}

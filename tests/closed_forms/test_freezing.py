@@ -8,7 +8,7 @@ import pytest
 
 from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.closed_forms.changes import freeze_modules
-from pytest_bertsize.closed_forms.tree import Tree
+from pytest_bertsize.closed_forms.tree import list_terms
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Inventory
@@ -26,7 +26,7 @@ def bert(architecture: str = "BertForSequenceClassification", sizes: dict[str, A
 
 
 def terms(text: str) -> list[Term]:
-    return Tree(text).terms(Dims({}, {}))
+    return list_terms(text, Dims({}, {}))
 
 
 def inventory(drawn: Case, *modules: str) -> Inventory:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import Term, module
-from pytest_bertsize.closed_forms.composed import Part, Several, find_all
+from pytest_bertsize.closed_forms.composed import Part, Several
 from pytest_bertsize.closed_forms.declare import read_ignored
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.keys import ConfigKeys, Values
-from pytest_bertsize.findings import Finding
+from pytest_bertsize.findings import Finding, find_all
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.wording import shown
 
