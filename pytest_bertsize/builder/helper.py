@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Answer, Built, Frame, NotBuilt, Request, Why, exceed_limit, explain_death
+from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, exceed_limit, explain_death
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
@@ -278,7 +278,8 @@ class Helper(Struct, eq=False):
 LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
 _UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})  # names here are compared with other names
 _CONTENTS: Mapping[str, Any] = {  # the type of a frame's content, by the frame's kind
-    "answer": Answer,
+    "built": Built,
+    "unbuilt": NotBuilt,
     "ready": dict[str, str],
     "failed": str,
     "refused": str,
@@ -294,17 +295,10 @@ def read_content(frame: Frame) -> Any:
     if frame.kind not in _CONTENTS:
         raise ValueError(frame.kind)
     content = msgspec.json.decode(frame.content, type=_CONTENTS[frame.kind])
-    return _check_answer(*content) if frame.kind == "answer" else content
-
-
-def _check_answer(built: Built | None, failed: NotBuilt | None) -> Built | NotBuilt:
-    """Return an answer with its texts escaped; raise for neither."""
-    if failed:
-        reason, fix = (printable(text, LONGEST_REASON) for text in (failed.reason, failed.fix))
-        return failed._replace(reason=reason, fix=fix)
-    if built is None:
-        raise ValueError("the answer has neither a model nor the reason why there is none")
-    return _check_built(built)
+    if isinstance(content, NotBuilt):
+        reason, fix = (printable(text, LONGEST_REASON) for text in (content.reason, content.fix))
+        return content._replace(reason=reason, fix=fix)
+    return _check_built(content) if isinstance(content, Built) else content
 
 
 def _check_built(built: Built) -> Built | NotBuilt:

@@ -195,17 +195,6 @@ class Allowed(NamedTuple):
     answer: int  # bytes
 
 
-class Answer(NamedTuple):
-    """A model, or the reason that there is none."""
-
-    built: Built | None = None
-    failed: NotBuilt | None = None
-
-
-def wrap_result(result: Built | NotBuilt) -> Answer:
-    return Answer(failed=result) if isinstance(result, NotBuilt) else Answer(result)
-
-
 def explain_death(status: int, process: str) -> NotBuilt:
     """:param status: the return code, as ``subprocess`` gives it: negative for a signal."""
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended early, with status {status}"

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
-from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, wrap_result
+from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin.failures import Attachments
@@ -152,8 +152,10 @@ class Controller:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Wait for the builds; workers start and collect meanwhile, but run no test before this hook ends."""
         if self.folder is not None:
-            answers = {name: wrap_result(self.helper.result(name)) for name in self.names}
-            (self.folder / "results.json").write_bytes(msgspec.json.encode(answers))
+            found = {name: self.helper.result(name) for name in self.names}
+            kinds = Built, NotBuilt
+            by_kind = [{name: each for name, each in found.items() if isinstance(each, kind)} for kind in kinds]
+            (self.folder / "results.json").write_bytes(msgspec.json.encode(by_kind))
         return (yield)
 
     def pytest_unconfigure(self) -> None:
@@ -166,14 +168,15 @@ def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
     path = Path(config.workerinput[RESULTS])  # type: ignore[attr-defined]  # set by xdist in its workers
 
     @cache
-    def read_answers() -> dict[str, Answer]:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Answer])
+    def read_all() -> dict[str, Built | NotBuilt]:
+        built, failed = msgspec.json.decode(path.read_bytes(), type=tuple[dict[str, Built], dict[str, NotBuilt]])
+        return {**built, **failed}
 
     def result(name: str) -> Built | NotBuilt:
         try:
-            built, failed = read_answers()[name]
+            found = read_all()[name]
         except OSError as error:
             return NotBuilt(f"the xdist worker cannot read the builds: {error}")
-        return built or failed or NotBuilt("it was never asked for")
+        return found
 
     return result

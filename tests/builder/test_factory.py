@@ -322,7 +322,7 @@ IMPORTS = {
 
 
 BERT = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
-FORGED = encode_frame("answer", 1, [[[["forged", [9, 9], "", True, None]], {}], None])
+FORGED = encode_frame("built", 1, [[["forged", [9, 9], "", True, None]], {}])
 WRITTEN = {
     **{name: body for name, (body, _) in FAILS.items()},
     **PASSES,
@@ -406,9 +406,9 @@ def test_the_process_of_check_lets_no_factory_look_into_its_memory(tmp_path: Pat
 def test_an_answer_of_a_factory_s_own_is_its_own_failure(tmp_path: Path) -> None:
     """Frames, which are passed on, with a content that is no answer."""
     frames = {
-        "short": b"answer 1 2\n[]",
-        "odd": b"answer 1 9\n[[[],{}]]",
-        "deep": b"answer 1 100000\n" + b"[" * 100_000,
+        "short": b"built 1 2\n[]",
+        "odd": b"built 1 7\n[[],{}]",
+        "deep": b"built 1 100000\n" + b"[" * 100_000,
     }
     babbles = "".join(f"def {name}():{WRITES_TO_ALL.format(frame)}\n" for name, frame in frames.items())
     (tmp_path / "own.py").write_text(LIBRARY + babbles)

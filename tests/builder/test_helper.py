@@ -24,7 +24,6 @@ from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.helper import Helper, Limits, read_content
 from pytest_bertsize.builder.messages import (
     Allowed,
-    Answer,
     Buffer,
     Built,
     ConfigSaid,
@@ -33,7 +32,6 @@ from pytest_bertsize.builder.messages import (
     Request,
     Why,
     exceed_limit,
-    wrap_result,
 )
 from pytest_bertsize.inventory import Loading, Tensor
 from tests.builder.conftest import ask_for_factory, ask_helper
@@ -131,7 +129,8 @@ EVERYTHING = Built(
     ids=["all", "tensors", "none"],
 )
 def test_a_result_is_the_same_to_a_process_that_has_not_heard_the_helper(result: Built | NotBuilt) -> None:
-    assert read_content(Frame("answer", 1, msgspec.json.encode(wrap_result(result)))) == result
+    kind = "built" if isinstance(result, Built) else "unbuilt"
+    assert read_content(Frame(kind, 1, msgspec.json.encode(result))) == result
 
 
 W = Tensor("w", (2, 3), "")
@@ -140,16 +139,16 @@ W = Tensor("w", (2, 3), "")
 @pytest.mark.parametrize(
     ("kind", "content"),
     [
-        ("answer", {"built": {}}),
-        ("answer", []),
-        ("answer", {}),
-        ("answer", [[[], {}]]),
-        ("answer", [[[["w", [-1], "", True, None]], {}]]),
-        ("answer", [[[["w", [True], "", True, None]], {}]]),
-        ("answer", [[[["w", [2], "", 1, None]], {}]]),
-        ("answer", Answer(Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),)))),
-        ("answer", Answer(Built((W,), {}, flops=(("", -1),)))),
-        ("answer", Answer(failed=NotBuilt("no", "fix", "because"))),  # type: ignore[arg-type]
+        ("built", {"tensors": []}),
+        ("built", []),
+        ("unbuilt", {}),
+        ("built", [[], {}]),
+        ("built", [[["w", [-1], "", True, None]], {}]),
+        ("built", [[["w", [True], "", True, None]], {}]),
+        ("built", [[["w", [2], "", 1, None]], {}]),
+        ("built", Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),))),
+        ("built", Built((W,), {}, flops=(("", -1),))),
+        ("unbuilt", NotBuilt("no", "fix", "because")),  # type: ignore[arg-type]
         *(("begun", "much"), ("begun", -1), ("forked", 0), ("ready", []), ("other", 0)),
     ],
     ids=str,
@@ -162,13 +161,13 @@ def test_a_frame_of_another_kind_or_beyond_its_bounds_is_no_model(kind: str, con
 def test_foreign_text_in_an_answer_is_made_printable() -> None:
     odd = "a\x1b[31m" + "b" * 999
     built = Built((W,), {}, (Buffer(odd, 1, odd, 4, saved=True),), problems={"flops": odd}, stood_in=(odd,))
-    found = read_content(Frame("answer", 1, json.dumps(Answer(built)).encode()))
+    found = read_content(Frame("built", 1, json.dumps(built).encode()))
     assert isinstance(found, Built)
     for text in (found.buffers[0].name, found.buffers[0].dtype, found.problems["flops"]):
         assert text.startswith(r"a\x1b[31mb")
         assert len(text) == 200
     assert len(found.stood_in[0]) == 700
-    failed = read_content(Frame("answer", 1, json.dumps(Answer(failed=NotBuilt(odd, odd))).encode()))
+    failed = read_content(Frame("unbuilt", 1, json.dumps(NotBuilt(odd, odd)).encode()))
     assert isinstance(failed, NotBuilt)
     assert (len(failed.reason), len(failed.fix)) == (700, 700)
 
@@ -337,7 +336,7 @@ ECHO = """
     say("ready", 0, {{"torch": "1", "transformers": "2"}})
     for number, each in asked():
         {bad}
-        say("answer", number, [[[["w", [2, 3], "", True, None]], {{}}], None])
+        say("built", number, [[["w", [2, 3], "", True, None]], {{}}])
 """
 
 
@@ -347,10 +346,10 @@ ECHO = """
         ("os._exit(7)", "the helper process ended early, with status 7"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "the helper process was killed by SIGSEGV"),
         ("time.sleep(60)", "it was not built within 1 s"),
-        ("os.write(1, b'answer 1 999999999\\n')", "the helper process answered more than 16,777,216 bytes"),
+        ("os.write(1, b'built 1 999999999\\n')", "the helper process answered more than 16,777,216 bytes"),
         ("print('Downloading…', flush=True)", "the helper process sent an unreadable answer"),
-        ("say('answer', number, {})", "the helper process sent an unreadable answer"),
-        ("say('answer', number, [[[], {}], None])", "it has no parameters"),
+        ("say('built', number, {})", "the helper process sent an unreadable answer"),
+        ("say('built', number, [[], {}])", "it has no parameters"),
         ("say('died', number, 3)", "the process that builds it ended early, with status 3"),
         ("say('nonsense', number, 0)", "the process that builds it sent an unreadable answer"),
     ],
@@ -417,7 +416,7 @@ def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Scripted) -
         time.sleep(1)
         say("ready", 0, {"torch": "1"})
         for number, each in asked():
-            say("answer", number, [[[["w", [int(each[3]["x"][:5]) + 1], "", True, None]], {}], None])
+            say("built", number, [[["w", [int(each[3]["x"][:5]) + 1], "", True, None]], {}])
     """
     helper = scripted(body)
     helper.ask(LARGE)

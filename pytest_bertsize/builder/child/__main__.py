@@ -26,7 +26,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.loading import find_loading
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
 from pytest_bertsize.builder.child.stand_ins import ADDED, describe_stand_ins, stand_in_for
-from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, read_request, send_frame
+from pytest_bertsize.builder.messages import Built, Frames, NotBuilt, Request, read_request, send_frame
 
 OWN_MEMORY = 8 * 1024**3  # bytes of address space for code of the project, whose imports are unknown
 MOST_MISSING = 100  # names for which a fork runs again
@@ -49,8 +49,8 @@ class Fork:
                 send_frame(answers, "begun", self.number, frame.content)
             if frame is None:
                 return False
-            if frame.kind == "answer":
-                kind, content = "answer", frame.content
+            if frame.kind in {"built", "unbuilt"}:
+                kind, content = frame.kind, frame.content
             elif frame.kind == "missing":
                 self.missing = [*map(str, json.loads(frame.content))]
         except EOFError:
@@ -131,16 +131,18 @@ def start_fork(number: int, request: Request, answers: int, missing: Sequence[st
         confined.close_all_but(writing)
         for name in missing:
             stand_in_for(name)
-        answer = build(request, writing)
-        is_first_run = not ADDED or len(missing) >= MOST_MISSING
-        send_frame(writing, *(("answer", 0, answer) if is_first_run else ("missing", 0, [*missing, *ADDED])))
+        result = build(request, writing)
+        if ADDED and len(missing) < MOST_MISSING:
+            send_frame(writing, "missing", 0, [*missing, *ADDED])
+        else:
+            send_frame(writing, "built" if isinstance(result, Built) else "unbuilt", 0, result)
         os._exit(0)
     os.close(writing)
     send_frame(answers, "forked", number, child)
     return Fork(number, child, reading, request)
 
 
-def build(request: Request, pipe: int) -> Answer:
+def build(request: Request, pipe: int) -> Built | NotBuilt:
     """Build the requested model, and tell the gate when the build begins: from then on the gate limits memory."""
     sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
     confined.cut_off()
@@ -152,14 +154,14 @@ def build(request: Request, pipe: int) -> Answer:
         send_frame(pipe, "begun", 0, most * (1 if sys.platform == "darwin" else 1024))
         built = _build_and_list(request)
     except BaseException as error:
-        return Answer(failed=explain_error(error, request, errors.read_last()))
+        return explain_error(error, request, errors.read_last())
     if confined.REFUSED:
         first = confined.REFUSED[0]
         went_on = f"{confined.describe_error(first)}, and the code caught that and went on"
-        return Answer(failed=NotBuilt(went_on, confined.hide_secrets(first.fix), first.kind))
+        return NotBuilt(went_on, confined.hide_secrets(first.fix), first.kind)
     loaded = () if request.runs_own_code else list_loaded()
     handed_as, answered = "".join(name for name, _ in confined.HANDED), list_answers()
-    return Answer(built._replace(handed_as=handed_as, answered=answered, stood_in=describe_stand_ins(), loaded=loaded))
+    return built._replace(handed_as=handed_as, answered=answered, stood_in=describe_stand_ins(), loaded=loaded)
 
 
 def _build_and_list(request: Request) -> Built:
