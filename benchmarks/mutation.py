@@ -64,7 +64,7 @@ TESTS_OF = {
         "bad_input/test_bad_runs.py::test_bad_tables",
     ],
     "table/toml": ["table/test_toml.py"],
-    "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
+    "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py", "plugin/test_update.py"],
     "config/model_config": ["config/test_model_config.py"],
     "base/git": ["base/test_git_is_safe.py", "base/test_revision.py", "base/test_matching.py"],
     "base/commit_files": ["base/test_three_answers.py", "commands/test_log.py"],
@@ -79,7 +79,13 @@ TESTS_OF = {
     ],
     "base/project_at_commit": ["base/test_baseline.py", "base/test_three_answers.py", "commands/test_log.py"],
     "base/history": ["commands/test_log.py"],
-    "differences": ["test_differences.py", "review/test_off_closed_form.py", "review/test_against_lock.py"],
+    "differences": [
+        "test_differences.py",
+        "review/test_off_closed_form.py",
+        "review/test_against_lock.py",
+        "checkpoint/test_differences.py",
+        "closed_forms/test_without.py",
+    ],
     "review/limits": [
         "review/test_review.py",
         "review/test_measures.py",
@@ -111,7 +117,7 @@ TESTS_OF = {
         "in_hand/test_check_model.py",
     ],
     "builder/memory": ["builder/test_memory.py"],
-    "review/accept": ["review/test_accept.py"],
+    "review/accept": ["review/test_accept.py", "plugin/test_update.py", "commands/test_accept.py"],
     "closed_forms/changes": [
         "closed_forms/test_freezing.py",
         "closed_forms/test_without.py",
@@ -120,7 +126,7 @@ TESTS_OF = {
         "closed_forms/test_lora.py",
     ],
     "reports/outcome": ["reports/test_outcome.py", "plugin/test_ledger.py"],
-    "plugin/ledger": ["plugin/test_ledger.py"],
+    "plugin/ledger": ["plugin/test_ledger.py", "plugin/test_update.py"],
 }
 FAMILIES = "closed_forms/families"
 """A module of which is compared with what the classes of its name build; the reference has its components."""
