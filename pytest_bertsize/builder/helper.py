@@ -160,7 +160,7 @@ class Helper(Struct, eq=False):
             if not task.since:
                 task.since = monotonic()
                 memory = self.limits.find_memory(task.request)
-                self._child.send("build", number, task.request._replace(memory=memory))
+                self._child.send("build", number, task.request._replace(memory=memory, closed_form=""))
         return self._child
 
     def _restart_clocks(self) -> None:
@@ -211,9 +211,7 @@ class Helper(Struct, eq=False):
             return NotBuilt(f"{process} sent an unreadable answer")
         if isinstance(content, NotBuilt):
             return self._explain_import(content.reason) if content.kind is Why.NO_TRANSFORMERS else content
-        if self.memory:
-            self.memory.keep(request, self.command, content, self.versions)
-        built: Built = content
+        built: Built = self.memory.keep(request, self.command, content, self.versions) if self.memory else content
         return built._replace(loaded=())
 
     def _explain_import(self, error: str) -> NotBuilt:
@@ -298,12 +296,12 @@ def read_content(frame: Frame) -> Any:
     if isinstance(content, NotBuilt):
         reason, fix = (printable(text, LONGEST_REASON) for text in (content.reason, content.fix))
         return content._replace(reason=reason, fix=fix)
-    return _check_built(content) if isinstance(content, Built) else content
+    return _check_built(content._replace(agreed=False)) if isinstance(content, Built) else content
 
 
 def _check_built(built: Built) -> Built | NotBuilt:
     """Return a build with its texts escaped, or why it is none that counts; raise for a negative number."""
-    if not built.tensors:
+    if not built.tensors and not built.agreed:
         return NotBuilt("it has no parameters")
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]

@@ -12,7 +12,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     built_at: float  # seconds since the epoch
     versions: Mapping[str, str]
     stamps: str  # the checksum of the build's list of stamps, which is the name of the list's file
-    built: Built
+    built: Built  # without its tensors if it equals the closed form
 
 
 class Memory:
@@ -49,6 +49,8 @@ class Memory:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.agrees: Callable[[Request, Built], bool] = lambda *_: False
+        """Returns whether a build equals the closed form whose hash is in the request; the gate sets this function."""
         self._stamp = cache(_stamp)
         self._is_unchanged = cache(self._compare_stamps)  # most builds of a run have the same list
 
@@ -76,22 +78,27 @@ class Memory:
         except (OSError, ValueError, RecursionError):
             return None
         seconds = round(time() - entry.built_at)
-        return (entry.built._replace(seconds_ago=seconds), entry.versions) if is_known and seconds >= 0 else None
+        if not is_known or seconds < 0 or not (entry.built.agreed or entry.built.tensors):
+            return None
+        return entry.built._replace(seconds_ago=seconds), entry.versions
 
-    def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> None:
-        """Keep a build if all that it loaded is older than the run."""
+    def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
+        """Keep a build if all that it loaded is older than the run; return it with ``agreed`` set."""
         stamps = [self._stamp(path) for path in built.loaded]
         if request.runs_own_code or not stamps or any(time_of >= _STARTED for _, _, time_of in stamps):
-            return
+            return built
+        if request.closed_form and self.agrees(request, built):
+            built = built._replace(agreed=True)
+        rest = built._replace(loaded=(), tensors=() if built.agreed else built.tensors)
         with contextlib.suppress(OSError):  # a full disk, a folder that may not be written: the next run builds again
             self.folder.mkdir(parents=True, exist_ok=True)
             listed = msgspec.json.encode(stamps)
             checksum = sha256(listed).hexdigest()
             if not (self.folder / f"{checksum}.stamps").exists():
                 self._write(f"{checksum}.stamps", listed)
-            kept = Entry(time(), versions, checksum, built._replace(loaded=()))
-            key, entry = _hash_key(request, command), msgspec.json.encode(kept)
+            key, entry = _hash_key(request, command), msgspec.json.encode(Entry(time(), versions, checksum, rest))
             self._write(f"{key}.json", _sum(key, entry) + b"\n" + entry)
+        return built
 
     def _compare_stamps(self, name: str) -> bool:
         """Return whether all files of a list of stamps are as they were; the list's name is its checksum."""

@@ -58,6 +58,7 @@ class Request(NamedTuple):
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
     seconds: float = 0.0  # the time that it may take; 0 for the limit of every model
     memory: int = 0  # the bytes that it may take; 0 for the limit of every model of its kind
+    closed_form: str = ""  # its hash, by which a build is recalled; the process that builds does not get it
 
     @property
     def runs_own_code(self) -> bool:
@@ -147,6 +148,7 @@ class Built(NamedTuple):
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()  # the files and folders that the build depends on; empty if they are unknown
     seconds_ago: int | None = None  # seconds since an earlier run built it; ``None`` if this run did
+    agreed: bool = False  # true if it equals the closed form whose hash was asked; it may then lack its tensors
 
     def lost_ties(self) -> list[str]:
         """Return each name that is tied by declaration alone, by a shared tensor alone, or differently by the two."""

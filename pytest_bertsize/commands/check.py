@@ -107,6 +107,8 @@ def review_all(
         if helper:
             if settings.interpreter:
                 helper.build_with(settings.interpreter.path, settings.interpreter.written)
+            if helper.memory:
+                helper.memory.agrees = gate.agrees
             helper.ask([*gate.find_requests(gate.list_needed(project.names)).values()])
         return gate, [report_model(gate.review(name)) for name in project.names]
     finally:

@@ -112,9 +112,11 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
 def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bool) -> None:
     if builds and (interpreter := gate.settings.interpreter):
         helper.build_with(interpreter.path, interpreter.written)
-    if helper.memory and not config.getoption("bert_budget_cache"):
-        with contextlib.suppress(OSError):  # a folder that may not be written: nothing is remembered
-            config.cache.mkdir("bertsize")  # with its .gitignore
+    if helper.memory:
+        helper.memory.agrees = gate.agrees
+        if not config.getoption("bert_budget_cache"):
+            with contextlib.suppress(OSError):  # a folder that may not be written: nothing is remembered
+                config.cache.mkdir("bertsize")  # with its .gitignore
     if not config.getoption("collectonly"):
         helper.ask([*gate.find_requests(gate.settings.names).values()])
 

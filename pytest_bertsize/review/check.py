@@ -23,6 +23,7 @@ from pytest_bertsize.wording import exact, printable
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.put_back import PutBack
 
@@ -136,7 +137,8 @@ def _list_components(found: Review, built: Built, accepted: Accepted) -> Review:
         except NoComponent as wrong:
             fix, key = f"correct components.{wrong.key}", ("components", wrong.key)
             raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=key)) from None
-    return replace(found, components=components, actual=inventory_of(built, subject.form, components))
+    actual = subject.form if built.agreed else inventory_of(built, subject.form, components)
+    return replace(found, components=components, actual=actual)
 
 
 def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
@@ -153,7 +155,7 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
         return found.with_findings(*unusable.findings)
     actual, is_own = found.actual, subject.model.factory is not None
     assert actual
-    if subject.form:
+    if subject.form and not built.agreed:
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
         command = (subject.model.init_command if found.in_hand is None else "") if is_own else None
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
@@ -165,7 +167,7 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
     elif derivation and config and (is_off or found.in_hand is not None):
         otherwise = build_findings.find_other_configs(derivation.values, config, subject.model, built.finished)
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(
-        *build_findings.check_ties(built),
+        *(() if built.agreed else build_findings.check_ties(built)),
         *build_findings.note_large_buffers(actual, built.buffers, own=is_own),
     )
     if subject.stored is not None:
@@ -173,6 +175,11 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
 
         found = found.with_findings(*compare_checkpoint(subject.stored, built, actual))
     return found.with_findings(*_note_insensitive(found))
+
+
+def is_equal(form: ClosedForm, built: Built) -> bool:
+    """Return whether a built model has the tensors of its closed form, and the ties that its class declares."""
+    return not (build_findings.check_ties(built) or compare_with_closed_form(form, inventory_of(built, form)))
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:

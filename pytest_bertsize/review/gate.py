@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -138,6 +139,18 @@ class Gate:
         again: dict[str, Request] = {}
         for name in names if self._result else ():
             subject, plan = self.subject(name), self._plan(name)
-            found |= {name: subject.request} if subject.request else {}
+            if subject.request:
+                found[name] = subject.request._replace(closed_form=self._hash_closed_form(subject))
             again |= {each.name: each for each in plan.requests} if plan else {}
         return found | again
+
+    def _hash_closed_form(self, subject: Subject) -> str:
+        """Return the hash of a model's closed form; ``""`` without one, or if the run needs the built tensors too."""
+        if subject.form is None or subject.stored or self.lock or self.mode.verb:
+            return ""
+        return sha256(repr(subject.form.terms).encode()).hexdigest()
+
+    def agrees(self, request: Request, built: Built) -> bool:
+        """Return whether a built model equals the closed form whose hash its request has."""
+        form = self.subject(request.name).form
+        return form is not None and check.is_equal(form, built)

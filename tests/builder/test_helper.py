@@ -158,6 +158,14 @@ def test_a_frame_of_another_kind_or_beyond_its_bounds_is_no_model(kind: str, con
         assert isinstance(read_content(Frame(kind, 1, json.dumps(content).encode())), NotBuilt)
 
 
+def test_no_process_says_of_its_model_that_it_agreed_with_the_closed_form() -> None:
+    found, none = (
+        read_content(Frame("built", 1, json.dumps(Built(each, {}, agreed=True)).encode())) for each in ((W,), ())
+    )
+    assert found == Built((W,), {})
+    assert none == NotBuilt("it has no parameters")
+
+
 def test_foreign_text_in_an_answer_is_made_printable() -> None:
     odd = "a\x1b[31m" + "b" * 999
     built = Built((W,), {}, (Buffer(odd, 1, odd, 4, saved=True),), problems={"flops": odd}, stood_in=(odd,))

@@ -105,6 +105,7 @@ def test_whatever_is_changed_is_built_anew(
         {"adapter": {"r": 8}},
         {"seq_len": 128},
         {"filed": (("pooler.weight", (48, 48)),)},
+        {"closed_form": "a hash"},
     ],
     ids=str,
 )
@@ -146,6 +147,33 @@ def test_a_build_that_cannot_list_what_it_loaded_is_not_remembered(tmp_path: Pat
     assert not Memory(tmp_path).has_entries()
 
 
+# what agreed with its closed form
+
+
+@pytest.mark.parametrize(
+    ("closed_form", "agrees", "kept"),
+    [("a hash", True, ()), ("a hash", False, TENSORS), ("", True, TENSORS)],
+    ids=["agrees", "differs", "no closed form"],
+)
+def test_only_a_build_that_agreed_with_its_closed_form_is_kept_without_tensors(
+    tmp_path: Path, library: Path, closed_form: str, agrees: object, kept: tuple[Tensor, ...]
+) -> None:
+    memory, request = Memory(tmp_path), REQUEST._replace(closed_form=closed_form)
+    memory.agrees = lambda *asked: asked == (request, built) and bool(agrees)
+    built = Built(TENSORS, {}, loaded=(str(library),))
+    assert memory.keep(request, COMMAND, built, VERSIONS) == built._replace(agreed=not kept)
+    recalled = memory.recall(request, COMMAND)
+    assert recalled
+    assert (recalled[0].tensors, recalled[0].agreed) == (kept, not kept)
+
+
+def test_without_a_gate_no_build_agrees(tmp_path: Path, library: Path) -> None:
+    request = REQUEST._replace(closed_form="a hash")
+    recalled = remember(tmp_path / "a" / "memory", library, request).recall(request, COMMAND)
+    assert recalled
+    assert recalled[0].tensors == TENSORS
+
+
 # entries that are broken
 
 
@@ -170,6 +198,7 @@ BROKEN: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "no model": (".json", lambda content: altered(content, 3, None)),
     "of the future": (".json", lambda content: altered(content, 0, 9e18)),
     "files elsewhere": (".json", lambda content: altered(content, 2, "../README")),
+    "no tensors": (".json", lambda content: altered(content, 3, [[], {}])),
     "deep": (".json", lambda _: b"[" * 100_000),
     "long": (".json", lambda content: b" " * memories.LARGEST + content),
     "stamps that are edited": (".stamps", lambda content: content.replace(b"12", b"13")),
@@ -197,11 +226,11 @@ def test_an_entry_of_another_time_is_recalled_with_its_age(tmp_path: Path, libra
     assert recalled[0].seconds_ago in {5, 6}
 
 
-@pytest.mark.parametrize("tensors", [(), (Tensor("words", (-101, 48), ""),), (Tensor("words\x1b[31m", (101, 48), ""),)])
+@pytest.mark.parametrize(("name", "size"), [("words", -101), ("words\x1b[31m", 101)])
 def test_an_entry_that_somebody_wrote_is_checked_as_an_answer(
-    tmp_path: Path, library: Path, tensors: tuple[Tensor, ...]
+    tmp_path: Path, library: Path, name: str, size: int
 ) -> None:
-    built = Built(tensors, {}, loaded=(str(library),))
+    built = Built((Tensor(name, (size, 48), ""),), {}, loaded=(str(library),))
     memory = Memory(tmp_path / "memory")
     helper = Helper(memory=memory)
     memory.keep(REQUEST, helper.command, built, VERSIONS)

@@ -9,15 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.messages import Built
-from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.build_findings import check_ties
-from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.check import conclude_unbuilt, is_equal
 from pytest_bertsize.review.limits import Measured
-from pytest_bertsize.review.tensors import compare_with_closed_form
 from tests.support.bert_reviews import (
     BERT,
     SIZES,
@@ -311,6 +308,4 @@ TIES = {DECODER: EMBEDDING, "cls.predictions.decoder.bias": "cls.predictions.bia
 def test_a_build_agrees_with_its_closed_form_in_names_shapes_ties_and_what_trains(
     tensors: Inventory, ties: dict[str, str], equal: object
 ) -> None:
-    built = Built(tensors.tensors, ties)
-    differences = [*check_ties(built), *compare_with_closed_form(chinese(), inventory_of(built, chinese()))]
-    assert (not differences) is equal
+    assert is_equal(chinese(), Built(tensors.tensors, ties)) is equal
