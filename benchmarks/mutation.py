@@ -110,6 +110,7 @@ TESTS_OF = {
         "review/test_measures_at_base.py",
     ],
     "review/tensors": [
+        "closed_forms/test_own_class.py",
         "review/test_off_closed_form.py",
         "review/test_review.py",
         "review/test_against_lock.py",
