@@ -79,7 +79,7 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     import tomlkit
     from tomlkit.items import Table
 
-    is_crlf = text.count("\r\n") == text.count("\n")
+    is_crlf = "\r\n" in text and text.count("\r\n") == text.count("\n")
     text = text.replace("\r\n", "\n") if is_crlf else text
     document, wanted = tomlkit.parse(text), tomli.loads(text, parse_float=str)
     here, wanted_here = reduce(getitem, table, cast("Any", document)), reduce(getitem, table, wanted)

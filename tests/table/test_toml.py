@@ -145,6 +145,8 @@ WITH_A_REASON = {
     "in place of another": ("[m.'a b']\nreason = '''\no'''\nz = 2\n", "[m.'a b']\nreason = \"Y\"\nz = 2\n"),
     "as far in": ('  [m."a b"]\n  budget.total = 1\n', '  [m."a b"]\n  budget.total = 1\n  reason = "Y"\n'),
     "line endings": ('[m."a b"]\r\nbudget.total = 1\r\n', '[m."a b"]\r\nbudget.total = 1\r\nreason = "Y"\r\n'),
+    "line endings of two kinds": ('[m."a b"]\r\nx = 1\ny = 2\n', '[m."a b"]\r\nx = 1\ny = 2\nreason = "Y"\n'),
+    "no line ending": ('m."a b".total = 1', 'm."a b".total = 1\nm."a b".reason = "Y"\n'),
     "a budget of its own": (
         '[m."a b"]\nc = 1\n[m."a b".budget]\ntotal = 1\n',
         '[m."a b"]\nc = 1\nreason = "Y"\n\n[m."a b".budget]\ntotal = 1\n',
