@@ -1,15 +1,13 @@
 """The JSON Schema of ``[tool.bertsize]``, which ``generate.py`` writes into the package.
 
-In draft 7, from msgspec's schema of the structs' types, the texts below their keys, and what the functions beside their
-types let pass.
+In draft 7, from msgspec's schema of the structs' types, the comments above their keys, and what the functions beside
+their types let pass.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
-from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin
 
@@ -37,8 +35,8 @@ def table_schema() -> Schema:
 
 
 def _describe_table(kind: type[Struct]) -> Schema:
-    """Describe a table of a struct: its keys by their types, and the texts below them."""
-    texts = _texts_below_keys(kind)
+    """Describe a table of a struct: its keys by their types, and the comments above them."""
+    texts = _texts_above_keys(kind)
     properties, required = {}, []
     for key, field in keys_of(kind).items():
         written = {} if key in ("models", "budget") else _describe_type(field.type)
@@ -51,16 +49,18 @@ def _describe_table(kind: type[Struct]) -> Schema:
     return found | ({"required": required} if required else {}) | {"additionalProperties": False}
 
 
-def _texts_below_keys(kind: type) -> dict[str, str]:
-    """Return the texts below a table's keys. Python does not keep them, so they cost a run of the gate nothing."""
-    (definition,) = ast.parse(inspect.getsource(kind)).body
-    assert isinstance(definition, ast.ClassDef)
-    return {
-        key.target.id: _on_one_line(below.value.value)
-        for key, below in pairwise(definition.body)
-        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
-        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
-    }
+def _texts_above_keys(kind: type) -> dict[str, str]:
+    """Return the comments ``#:`` above the keys of a table, which a run of the gate does not load."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(kind).splitlines():
+        if comment := re.fullmatch(r" {4}#: (.*)", line):
+            above.append(comment[1])
+            continue
+        if above and (key := re.match(r" {4}(\w+): ", line)):
+            found[key[1]] = _on_one_line(" ".join(above))
+        above = []
+    return found
 
 
 def _on_one_line(text: str) -> str:

@@ -212,6 +212,7 @@ class _Parser(argparse.ArgumentParser):
         return parsed, unknown
 
 
+# Settings for ``add_argument`` that do not follow from an argument's usage.
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
     "name": {"type": _read_test_id},
@@ -229,7 +230,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--reason": {"required": True},
     "-v/--verbose": {"action": "count", "default": 0},
 }
-"""Settings for ``add_argument`` that do not follow from an argument's usage."""
+# The function of each command: it runs the command and returns its status, or writes the text to show.
 COMMANDS: Mapping[str, Mapping[str, Callable[[argparse.Namespace], Any]]] = {
     "init": {"run": _run_init},
     "check": {"run": _run_check},
@@ -239,7 +240,6 @@ COMMANDS: Mapping[str, Mapping[str, Callable[[argparse.Namespace], Any]]] = {
     "fit": {"text": _write_fit},
     "log": {"text": _write_log},
 }
-"""The function of each command: it runs the command and returns its status, or writes the text to show."""
 _PROJECT = "--project FOLDER  the folder of pyproject.toml (default: the nearest with models, from here upwards)"
 _MODEL = """\
 --architecture NAME  the class (default: the only one that the file names)
@@ -247,6 +247,9 @@ _MODEL = """\
   --option NAME=BOOL…  a constructor argument, as in add_pooling_layer=false
   --keys NAME=KEY…  the file's own name for a key, as in num_blks=num_hidden_layers
   --format  the format of the output (default: text)"""
+# The commands, and below each its arguments: the usage, two spaces, and the help text.
+#
+# In a usage, ``…`` means that the argument may be repeated, and brackets that it may be left out.
 USAGE = f"""\
 init  propose a table for each config of the project, or for one class, function or script, which runs once
   --project FOLDER  the folder of pyproject.toml (default: here)
@@ -301,10 +304,6 @@ log  show how each declared model grew, commit by commit, with the key that caus
   --tags  show one row per tag, and the last commit
   --format  the format of the output (default: text)
   {_PROJECT}
-"""
-"""The commands, and below each its arguments: the usage, two spaces, and the help text.
-
-In a usage, ``…`` means that the argument may be repeated, and brackets that it may be left out.
 """
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pytest_bertsize.wording import BadValue, nearest_to, shown
 
+# Dtypes of weights by torch's names: the name in safetensors, and the bits of one number.
 OF_PARAMETERS: Mapping[str, tuple[str, int]] = {
     "float64": ("F64", 64),
     "float32": ("F32", 32),
@@ -18,7 +19,6 @@ OF_PARAMETERS: Mapping[str, tuple[str, int]] = {
     "int8": ("I8", 8),
     "uint8": ("U8", 8),
 }
-"""Dtypes of weights by torch's names: the name in safetensors, and the bits of one number."""
 BITS: Mapping[str, int] = {**{name: bits for name, (_, bits) in OF_PARAMETERS.items()}, "int4": 4}  # of one number
 TRAINED = ("float64", "float32", "bfloat16", "float16")  # torch has no gradients in an 8-bit dtype
 

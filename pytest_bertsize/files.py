@@ -21,9 +21,9 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, reason, shown
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that git-LFS has not fetched
+# The most commas, colons and opening brackets of one JSON text, which limits its memory to some 400 MB; a tokenizer of
+# 256,000 tokens with their ids and 580,000 merges has 2.3 million of these signs.
 MOST_MARKS = 3_000_000
-"""The most commas, colons and opening brackets of one JSON text, which limits its memory to some 400 MB; a tokenizer of
-256,000 tokens with their ids and 580,000 merges has 2.3 million of these signs."""
 
 
 class Place(Struct, frozen=True, dict=True):

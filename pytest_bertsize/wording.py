@@ -14,8 +14,8 @@ MOST_NAMED = 20  # the most models that one sentence names
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _STEERS = re.compile("|".join(_STEERING))
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
+# Characters that show nothing: fillers, the empty pattern of Braille, variation selectors.
 _EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-"""Characters that show nothing: fillers, the empty pattern of Braille, variation selectors."""
 
 
 class BadValue(ValueError):

@@ -46,9 +46,9 @@ DECLARED = "::"  # between a pyproject.toml and the name of a model that it decl
 class Named(NamedTuple):
     """A model named on the command line, or in Python."""
 
+    # The path of a file or folder from the current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the
+    # hub; ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``.
     config: str
-    """The path of a file or folder from the current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the
-    hub; ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``."""
     architecture: str | None = None
     family: str | None = None
     options: Mapping[str, bool] = {}  # constructor arguments

@@ -13,11 +13,11 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import FindingRow, RunReport
 
+# Variables that CI services set; pytest itself looks for the first two.
 VARIABLES = (
     *("CI", "BUILD_NUMBER"),
     *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "BUILDKITE", "CODEBUILD_BUILD_ID"),
 )
-"""Variables that CI services set; pytest itself looks for the first two."""
 MOST = 10  # the most annotations of one level that GitHub shows for one step
 TITLE: Mapping[str, str] = {"title": "bertsize"}
 _LONGEST = 2_000  # the most characters of an annotation's message; its fix may have as many

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from rich.cells import cell_len, chop_cells
 
 NARROWEST = 60  # the fewest columns for which lines are drawn; a narrower terminal wraps them
+# Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned.
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
-"""Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned."""
+# Codes of ECMA-48 (Select Graphic Rendition).
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold red": "1;31"}
-"""Codes of ECMA-48 (Select Graphic Rendition)."""
 
 
 class Style(NamedTuple):
@@ -93,6 +93,7 @@ def _wrap(text: str, room: int) -> list[str]:
 _KEPT = "\ue000"  # a placeholder for a space at which no line is broken
 _VALUE = r"""(?:"[^"]*"|\[[^][{}]*\]|\{(?:[^{}]|\{[^{}]*\})*\}|-?[\d_.]+|true|false)"""
 _ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|'[^']*'|[^\s;,()"]+))?)"""
+# The pattern of text that a user pastes (TOML, JSON or a shell command), which must not wrap.
 _PASTED = re.compile(
     r"\{ name = .*? \}(?=, \{ name = | ?\]|$)"  # a row of extra
     rf'|(?:[\w.]*"[^"]*"|[\w.]+) = {_VALUE}|"[^"]*": {_VALUE}'  # a key of TOML, and of JSON
@@ -101,7 +102,6 @@ _PASTED = re.compile(
     rf"|\b(?:bertsize|git|pytest)(?: (?:[\w./:-]+|'[^']*')){{0,3}}?{_ARGUMENT}+"
     r"|\bbertsize init (?:[\w.]+:[\w.]+|'[^']*')"
 )
-"""The pattern of text that a user pastes (TOML, JSON or a shell command), which must not wrap."""
 
 
 # tables: numbers are never cut; whole columns are dropped, the least important first

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 HEAD = 64 * 1024  # the bytes at the start of a file that are read to recognise an earlier report
 SUFFIXES = ".json, .md or .html"
+# Patterns of the first bytes of a report, by the suffix of its file.
 _OURS = {
     ".json": r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":',
     ".md": "<!-- pytest-bertsize report -->",
     ".html": r'<!doctype html>.{,400}<meta name="generator" content="pytest-bertsize',
 }
-"""Patterns of the first bytes of a report, by the suffix of its file."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
 HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}  # so that a page can include JSON
 

@@ -12,6 +12,7 @@ from pytest_bertsize.table.limits import NO_COMPONENTS
 from pytest_bertsize.table.reading import Key
 from pytest_bertsize.wording import shown
 
+# The sizes of each block, such as a linear, in the order of torch's arguments; a parameter has a shape instead.
 SIZES = {
     "linear": ("in", "out"),
     "embedding": ("rows", "width"),
@@ -26,9 +27,8 @@ SIZES = {
     "transformer_encoder_layer": ("width", "feed_forward"),
     "transformer_decoder_layer": ("width", "feed_forward"),
 }
-"""The sizes of each block, such as a linear, in the order of torch's arguments; a parameter has a shape instead."""
+# The fewest sizes of blocks with optional sizes: a scalar parameter has none, a conv2d with a square kernel three.
 FEWEST = {"parameter": 0, "conv2d": 3}
-"""The fewest sizes of blocks with optional sizes: a scalar parameter has none, a conv2d with a square kernel three."""
 ARGUMENTS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "multihead_attention"), ("bias",)),
     **dict.fromkeys(("transformer_encoder_layer", "transformer_decoder_layer"), ("bias",)),
@@ -36,21 +36,21 @@ ARGUMENTS = {
     "layer_norm": ("bias", "elementwise_affine"),
     "rms_norm": ("elementwise_affine",),
 }
+# Parameters of each block that may be tied to a parameter of another module.
 TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
-"""Parameters of each block that may be tied to a parameter of another module."""
 LONGEST_SHAPE = 8
 LONGEST_SUM = 200  # the most characters of one size, which may be a sum
 MOST_LAYERS = 100
 LARGEST = 10**9
 
+# Pattern of a module's path; an nn.Sequential numbers its modules: ``0.auto_model``.
 MODULE_PATH = re.compile(r"\w{1,100}(\.\w{1,99}){0,20}", re.ASCII)
-"""Pattern of a module's path; an nn.Sequential numbers its modules: ``0.auto_model``."""
 RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
+# Pattern of a path for several modules: one in each layer of a range, ``bert.encoder.layer[6:].adapter``, or one for
+# each index of a counted list, ``crfs.*.transitions``.
 RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|\.\*|{RANGE}){{0,20}}", re.ASCII)
-"""Pattern of a path for several modules: one in each layer of a range, ``bert.encoder.layer[6:].adapter``, or one for
-each index of a counted list, ``crfs.*.transitions``."""
+# Pattern of a config's key, perhaps after the attribute of a backbone: ``question.hidden_size``, ``0.hidden_size``.
 KEY = r"(?:[0-9]+\.)?[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
-"""Pattern of a config's key, perhaps after the attribute of a backbone: ``question.hidden_size``, ``0.hidden_size``."""
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 COMPONENT = r"[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}"
 
@@ -75,54 +75,54 @@ Component = Annotated[
 class Extra(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
+    #: The path of the module or parameter in the class. With a range in the path, such as layer[6:], each layer of the
+    #: range has such a module. Example: name = "bert.encoder.layer[6:].adapter".
     name: Annotated[str, Key(missing='it has no name: write name = "classifier", the path of the module in the class')]
-    """The path of the module or parameter in the class. With a range in the path, such as layer[6:], each layer of the
-    range has such a module. Example: name = "bert.encoder.layer[6:].adapter"."""
+    #: A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"].
     linear: Any = None
-    """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""
+    #: An Embedding, [rows, width]. Example: embedding = [512, "hidden_size"].
     embedding: Any = None
-    """An Embedding, [rows, width]. Example: embedding = [512, "hidden_size"]."""
+    #: A LayerNorm, by its width. Example: layer_norm = "hidden_size".
     layer_norm: Any = None
-    """A LayerNorm, by its width. Example: layer_norm = "hidden_size"."""
+    #: An RMSNorm, by its width. Example: rms_norm = "hidden_size".
     rms_norm: Any = None
-    """An RMSNorm, by its width. Example: rms_norm = "hidden_size"."""
+    #: A Parameter, by its shape; [] for a scalar. Example: parameter = ["num_labels", "num_labels"].
     parameter: Any = None
-    """A Parameter, by its shape; [] for a scalar. Example: parameter = ["num_labels", "num_labels"]."""
+    #: A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3].
     conv1d: Any = None
-    """A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3]."""
+    #: A Conv2d, [in, out, kernel] or [in, out, height, width]. Example: conv2d = [1, 32, 3, 5].
     conv2d: Any = None
-    """A Conv2d, [in, out, kernel] or [in, out, height, width]. Example: conv2d = [1, 32, 3, 5]."""
+    #: An LSTM, [in, hidden]. Example: lstm = ["hidden_size", 128].
     lstm: Any = None
-    """An LSTM, [in, hidden]. Example: lstm = ["hidden_size", 128]."""
+    #: A GRU, [in, hidden]. Example: gru = ["hidden_size", 128].
     gru: Any = None
-    """A GRU, [in, hidden]. Example: gru = ["hidden_size", 128]."""
+    #: A MultiheadAttention, by its width. Example: multihead_attention = "hidden_size".
     multihead_attention: Any = None
-    """A MultiheadAttention, by its width. Example: multihead_attention = "hidden_size"."""
+    #: A TransformerEncoderLayer of torch itself, [width, feed_forward]. Example: transformer_encoder_layer =
+    #: ["hidden_size", 2048].
     transformer_encoder_layer: Any = None
-    """A TransformerEncoderLayer of torch itself, [width, feed_forward]. Example: transformer_encoder_layer =
-    ["hidden_size", 2048]."""
+    #: A TransformerDecoderLayer of torch itself, [width, feed_forward]. Example: transformer_decoder_layer =
+    #: ["hidden_size", 2048].
     transformer_decoder_layer: Any = None
-    """A TransformerDecoderLayer of torch itself, [width, feed_forward]. Example: transformer_decoder_layer =
-    ["hidden_size", 2048]."""
+    #: The number of equal modules in a list. Their paths are NAME.0, NAME.1 and so on; if the name has a ``*``, the
+    #: index replaces the ``*``. Example: count = "num_hidden_layers".
     count: Any = None
-    """The number of equal modules in a list. Their paths are NAME.0, NAME.1 and so on; if the name has a ``*``, the
-    index replaces the ``*``. Example: count = "num_hidden_layers"."""
+    #: ``true`` if the module has biases; an ``rms_norm``, an ``embedding`` or a ``parameter`` never has any. Default:
+    #: ``true``. Example: bias = false.
     bias: bool | None = None
-    """``true`` if the module has biases; an ``rms_norm``, an ``embedding`` or a ``parameter`` never has any. Default:
-    ``true``. Example: bias = false."""
+    #: ``true`` if a ``layer_norm`` or ``rms_norm`` has parameters. Default: ``true``. Example: elementwise_affine =
+    #: false.
     elementwise_affine: bool | None = None
-    """``true`` if a ``layer_norm`` or ``rms_norm`` has parameters. Default: ``true``. Example: elementwise_affine =
-    false."""
+    #: The number of layers of an ``lstm`` or ``gru``. Default: 1. Example: layers = 2.
     layers: Annotated[int, Meta(ge=1, le=MOST_LAYERS)] | None = None
-    """The number of layers of an ``lstm`` or ``gru``. Default: 1. Example: layers = 2."""
+    #: ``true`` if an ``lstm`` or ``gru`` is bidirectional. Default: ``false``. Example: bidirectional = true.
     bidirectional: bool | None = None
-    """``true`` if an ``lstm`` or ``gru`` is bidirectional. Default: ``false``. Example: bidirectional = true."""
+    #: Parameters of the module that are tied, each with the name of the tensor to which it is tied. Example: tied = {
+    #: weight = "bert.embeddings.word_embeddings.weight" }.
     tied: dict[str, str] = {}
-    """Parameters of the module that are tied, each with the name of the tensor to which it is tied. Example: tied = {
-    weight = "bert.embeddings.word_embeddings.weight" }."""
+    #: The component that the module belongs to. Default: the backbone's component at this path, else "head.NAME", where
+    #: NAME is the first part of the path. Example: component = "head.crf".
     component: Component = ""
-    """The component that the module belongs to. Default: the backbone's component at this path, else "head.NAME", where
-    NAME is the first part of the path. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:

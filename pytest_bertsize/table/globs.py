@@ -13,10 +13,10 @@ from pytest_bertsize.table.model import Model, check_model_name
 from pytest_bertsize.table.reading import Mistake
 from pytest_bertsize.wording import printable, reason, shown
 
+# Keys whose strings may have placeholders, as the name of the model's table may.
 FOLLOWING = ("checkpoint", "tokenizer", "adapter")
-"""Keys whose strings may have placeholders, as the name of the model's table may."""
+# The name of a folder that no wildcard matches. A wildcard matches a hidden folder only if a dot is before it.
 LEFT_OUT = "node_modules"
-"""The name of a folder that no wildcard matches. A wildcard matches a hidden folder only if a dot is before it."""
 
 _GLOB = re.compile(r"[*?]|\[[^/\]]+\]")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

@@ -21,8 +21,8 @@ class NoInterpreter(Exception):
 class Interpreter(NamedTuple):
     """An interpreter other than the one that runs pytest."""
 
+    #: The absolute path; symlinks stay, because Python finds its virtual environment by the path that starts it.
     path: Path
-    """The absolute path; symlinks stay, because Python finds its virtual environment by the path that starts it."""
     written: str  # the path as the table or the option has it
 
     def check(self) -> None:

@@ -18,18 +18,17 @@ from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
 from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_value
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
+# Keys of a budget that are neither a component nor ``total`` or ``trainable``.
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
-"""Keys of a budget that are neither a component nor ``total`` or ``trainable``."""
 OF_THE_TABLE = frozenset({FLOPS, GROWTH, ALREADY_OVER})  # keys of a budget that a marker cannot set
+# Keys of a budget that do not name a component.
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
-"""Keys of a budget that do not name a component."""
 REPORT_ONLY = "report-only"
+# Bytes of the largest file that GitHub accepts in a push, and of the largest that PyPI accepts by default.
+#
+# Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0
+# MB, which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
 NAMED: Mapping[str, int] = {"github-file": 100 * 2**20, "pypi-file": 100 * 2**20}
-"""Bytes of the largest file that GitHub accepts in a push, and of the largest that PyPI accepts by default.
-
-Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
-which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
-"""
 OF_FILES = structs.replace(
     quantity.BYTES, named=NAMED, how_to_write=f"{quantity.BYTES.how_to_write}, or one of {', '.join(NAMED)}"
 )
@@ -46,11 +45,11 @@ class AsBytes(Struct, frozen=True):
 
     unit: ClassVar = OF_FILES
 
+    #: The dtype of the stored parameters. Default: the config's dtype, else "float32". Example: dtype = "float16".
     dtype: Annotated[str, bits_of] | None = None
-    """The dtype of the stored parameters. Default: the config's dtype, else "float32". Example: dtype = "float16"."""
+    #: "unique" counts each parameter once; "stored" counts a tied tensor under each of its names; "unrolled" also
+    #: counts a shared layer once for each pass. Example: count = "stored".
     count: Literal["unique", "stored", "unrolled"] = "unique"
-    """"unique" counts each parameter once; "stored" counts a tied tensor under each of its names; "unrolled" also
-    counts a shared layer once for each pass. Example: count = "stored"."""
 
     def __str__(self) -> str:
         return f"{self.dtype or 'the dtype of the config'}, {self.count}"
@@ -61,12 +60,12 @@ class Flops(Struct, frozen=True):
 
     unit: ClassVar = quantity.FLOPS
 
+    #: The number of tokens in the forward pass. Example: seq_len = 128.
     seq_len: Annotated[
         int,
         Meta(ge=1, le=1_000_000),
         Key(missing="it has no length: write seq_len = 128, the tokens of one forward pass"),
     ]
-    """The number of tokens in the forward pass. Example: seq_len = 128."""
 
     def __str__(self) -> str:
         return f"{self.seq_len:,} tokens"
@@ -77,11 +76,11 @@ class Training(Struct, frozen=True):
 
     unit: ClassVar = quantity.BYTES
 
+    #: The dtype of trained parameters, of their gradients and of AdamW's moments. Under autocast all of these stay
+    #: float32. Default: "float32". Example: dtype = "bfloat16".
     dtype: Annotated[str, check_trained_dtype] | None = None
-    """The dtype of trained parameters, of their gradients and of AdamW's moments. Under autocast all of these stay
-    float32. Default: "float32". Example: dtype = "bfloat16"."""
+    #: The dtype of frozen parameters. Default: the value of ``dtype``. Example: frozen = "bfloat16".
     frozen: Annotated[str, bits_of] | None = None
-    """The dtype of frozen parameters. Default: the value of ``dtype``. Example: frozen = "bfloat16"."""
 
     @property
     def dtypes(self) -> tuple[str, str]:
@@ -111,8 +110,8 @@ class Parameters(Struct, frozen=True):
     unit: ClassVar = PARAMETERS
 
 
+# The measure of a limit on anything other than a parameter count.
 Measure: TypeAlias = AsBytes | Flops | Training | Growth
-"""The measure of a limit on anything other than a parameter count."""
 
 
 class Limit(NamedTuple):
@@ -170,16 +169,16 @@ class Budget(NamedTuple):
     """All limits of a model, and whether a limit that the base already exceeded passes."""
 
     limits: tuple[Limit, ...] = ()  # all limits; empty for ``"report-only"``
+    #: True if a limit that the base exceeded passes, provided that the excess is no larger than the base's.
     passes_already_over: bool = False
-    """True if a limit that the base exceeded passes, provided that the excess is no larger than the base's."""
 
 
 # reading
 
 
 BOUNDS = ("min", "max", "exact")
+# Structs by a key of a budget; their fields are the keys that such a limit's table may have besides its bounds.
 MEASURES: Mapping[str, Any] = {BYTES: AsBytes, FLOPS: Flops, TRAINING: Training}
-"""Structs by a key of a budget; their fields are the keys that such a limit's table may have besides its bounds."""
 
 
 def unit_of(component: str) -> Quantity:

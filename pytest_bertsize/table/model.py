@@ -33,8 +33,8 @@ _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
 MOST_SECONDS = 600  # the most seconds that a table may allow for the build of one model
+# The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB.
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
-"""The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"  # pattern of a dotted Python name in ASCII
 _FILE = r"""([^\s:'"]+\.{0}|'[^':]+\.{0}'|"[^":]+\.{0}")"""
 COMMAND = rf"""(python3? (-m {DOTTED}|{_FILE.format("py")})|bash {_FILE.format("sh")})( .*)?"""
@@ -42,10 +42,10 @@ FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r
 NO_EFFECT = "with closed_form = false this key has no effect: remove one of the two"
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
+# Keys that need a config; those of ``OF_A_FACTORY`` need a factory, those of ``OF_A_CLOSED_FORM`` a closed form.
 OF_A_CONFIG = ("keys", "ignored", "overrides")
-"""Keys that need a config; those of ``OF_A_FACTORY`` need a factory, those of ``OF_A_CLOSED_FORM`` a closed form."""
+# Keys of a model whose values ``bertsize init`` finds in the built model.
 FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
-"""Keys of a model whose values ``bertsize init`` finds in the built model."""
 
 
 # values
@@ -131,24 +131,24 @@ Components = dict[Component, Text | Annotated[tuple[Text, ...], Meta(min_length=
 class Build(Struct, frozen=True):
     """``build``: the resources and the device of a build."""
 
+    #: The seconds that the build may take, at most 600. Default: 30. Example: seconds = 120.
     seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
-    """The seconds that the build may take, at most 600. Default: 30. Example: seconds = 120."""
+    #: The memory that the build may take beyond that of its imports, at most "16GB". Default: 160 MiB; for a factory 1
+    #: GiB; on the CPU 2 GiB. Example: memory = "4GB".
     memory: Annotated[int, Key(parse_memory)] | None = None
-    """The memory that the build may take beyond that of its imports, at most "16GB". Default: 160 MiB; for a factory 1
-    GiB; on the CPU 2 GiB. Example: memory = "4GB"."""
+    #: The device of the build, "meta" or "cpu". The meta device has shapes but no values, so a class that reads values
+    #: needs "cpu". Default: "meta". Example: device = "cpu".
     device: Literal["meta", "cpu"] = "meta"
-    """The device of the build, "meta" or "cpu". The meta device has shapes but no values, so a class that reads values
-    needs "cpu". Default: "meta". Example: device = "cpu"."""
 
 
 class Lock(Struct, frozen=True):
     """``lock``: the lock file, and whether a difference from it is an error."""
 
+    #: The file, relative to pyproject.toml and inside the project; its name ends in .lock. Example: file =
+    #: "bertsize.lock".
     file: Annotated[LockName, Key(missing='it names no file: write file = "bertsize.lock"')]
-    """The file, relative to pyproject.toml and inside the project; its name ends in .lock. Example: file =
-    "bertsize.lock"."""
+    #: true makes every difference an error. Default: a note. Example: strict = true.
     strict: bool = False
-    """true makes every difference an error. Default: a note. Example: strict = true."""
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -157,81 +157,80 @@ class Model(Struct, frozen=True, kw_only=True):
     config = "configs/*.json".
     """
 
+    #: The code that makes the model: a function or class of the project, importable from its root, pytest's
+    #: ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256" or "bash
+    #: run.sh", if the script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a
+    #: dict; a subclass of PreTrainedModel gets a config object. Example: factory = "classifier:build".
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
-    """The code that makes the model: a function or class of the project, importable from its root, pytest's
-    ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256" or
-    "bash run.sh", if the script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a
-    dict; a subclass of PreTrainedModel gets a config object. Example: factory = "classifier:build"."""
+    #: Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these arguments. Example: kwargs =
+    #: { labels = 9 }.
     kwargs: Kwargs = {}
-    """Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these arguments.
-    Example: kwargs = { labels = 9 }."""
+    #: The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
+    #: an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of
+    #: the project returns; the config itself as a table; or a model's name on the hub. Example: config =
+    #: "models/encoder/config.json".
     config: Annotated[str, Key(written=TextOrTable)] = ""
-    """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
-    an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of the
-    project returns; the config itself as a table; or a model's name on the hub. Example: config =
-    "models/encoder/config.json"."""
+    #: Your own names of keys in the config, each with the family's name of the key. Example: keys = { num_blks =
+    #: "num_hidden_layers" }.
     keys: dict[str, ClassName] = {}
-    """Your own names of keys in the config, each with the family's name of the key. Example: keys = { num_blks =
-    "num_hidden_layers" }."""
+    #: Keys of the config that the library ignores but your own code reads. A run does not warn of these keys. Example:
+    #: ignored = ["fusion_layer"].
     ignored: tuple[Text, ...] = ()
-    """Keys of the config that the library ignores but your own code reads. A run does not warn of these keys. Example:
-    ignored = ["fusion_layer"]."""
+    #: The family, for a config that has no model_type. Example: family = "bert".
     family: ClassName | None = None
-    """The family, for a config that has no model_type. Example: family = "bert"."""
+    #: The class of the model or, if a factory makes the model, of its backbone; for several backbones, a table with the
+    #: class of each. Default: the only class in the config's "architectures". Example: architecture =
+    #: "BertForMaskedLM".
     architecture: Annotated[str | None, Key(written=OneOrEach)] = None
-    """The class of the model or, if a factory makes the model, of its backbone; for several backbones, a table with the
-    class of each. Default: the only class in the config's "architectures". Example: architecture =
-    "BertForMaskedLM"."""
+    #: Keys that replace those of the config. Example: overrides = { vocab_size = 21128 }.
     overrides: Values = {}
-    """Keys that replace those of the config. Example: overrides = { vocab_size = 21128 }."""
+    #: Arguments of the class's constructor, each true or false. Example: options = { add_pooling_layer = false }.
     options: dict[str, bool] = {}
-    """Arguments of the class's constructor, each true or false. Example: options = { add_pooling_layer = false }."""
+    #: The attribute of the built model that holds the library's model. For several backbones: a list of attributes, or
+    #: a table with the config of each. Example: backbone = { question_model = "configs/q.json", ctx_model =
+    #: "configs/c.json" }.
     backbone: Annotated[str, Key(written=OneOrSeveral)] = ""
-    """The attribute of the built model that holds the library's model. For several backbones: a list of attributes, or
-    a table with the config of each. Example: backbone = { question_model = "configs/q.json", ctx_model =
-    "configs/c.json" }."""
+    #: The modules that the factory's class has beside the backbone, each with a name and a key for its kind
+    #: (``linear``, ``embedding`` …), whose value is its sizes. Example: extra = [{ name = "classifier", linear =
+    #: ["hidden_size", 2] }].
     extra: tuple[Extra, ...] = ()
-    """The modules that the factory's class has beside the backbone, each with a name and a key for its kind
-    (``linear``, ``embedding`` …), whose value is its sizes. Example: extra = [{ name = "classifier",
-    linear = ["hidden_size", 2] }]."""
+    #: Modules or components of the backbone that the factory's class has deleted or replaced. Example: without =
+    #: ["bert.encoder.layer[6:]", "embeddings.position"].
     without: tuple[Text, ...] = ()
-    """Modules or components of the backbone that the factory's class has deleted or replaced. Example: without =
-    ["bert.encoder.layer[6:]", "embeddings.position"]."""
+    #: Modules that are the same object as another module, each with the path of that other module. Such an object
+    #: counts once. Example: tied = { ctx_model = "question_model" }.
     tied: dict[str, str] = {}
-    """Modules that are the same object as another module, each with the path of that other module. Such an object
-    counts once. Example: tied = { ctx_model = "question_model" }."""
+    #: Modules that the factory's class does not train. Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"].
     frozen: tuple[Text, ...] = ()
-    """Modules that the factory's class does not train. Example: frozen = ["bert.embeddings",
-    "bert.encoder.layer[:6]"]."""
+    #: LoRA: the adapter_config.json that PEFT saves, or the same keys as a table. Example: adapter = { r = 8,
+    #: target_modules = ["query", "value"], task_type = "SEQ_CLS" }.
     adapter: Annotated[str | dict[str, Any] | None, Key(written=TextOrTable)] = None
-    """LoRA: the adapter_config.json that PEFT saves, or the same keys as a table. Example: adapter = { r = 8,
-    target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
+    #: The weights that belong to the config: a .safetensors file, its index, or a folder that holds either. Example:
+    #: checkpoint = "released/model.safetensors".
     checkpoint: Text | None = None
-    """The weights that belong to the config: a .safetensors file, its index, or a folder that holds either. Example:
-    checkpoint = "released/model.safetensors"."""
+    #: The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
+    #: checkpoint. Example: tokenizer = "released/tokenizer.json".
     tokenizer: Text | None = None
-    """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
-    checkpoint. Example: tokenizer = "released/tokenizer.json"."""
+    #: Time, memory and device of the build, if the defaults do not fit. Example: build = { seconds = 120, memory =
+    #: "4GB", device = "cpu" }.
     build: Build = Build()
-    """Time, memory and device of the build, if the defaults do not fit. Example: build = { seconds = 120, memory =
-    "4GB", device = "cpu" }."""
+    #: "strict" makes every difference from the lock (the file of accepted tensors) an error for this model. Example:
+    #: lock = "strict".
     lock: Literal["strict"] | None = None
-    """"strict" makes every difference from the lock (the file of accepted tensors) an error for this model. Example:
-    lock = "strict"."""
+    #: ``false`` for a class without a closed form: a run then compares the model only with its budget and its lock, and
+    #: every report says so. Example: closed_form = false.
     closed_form: bool = True
-    """``false`` for a class without a closed form: a run then compares the model only with its budget and its lock, and
-    every report says so. Example: closed_form = false."""
+    #: Components of a class without a closed form. The value of each is a module's path, a pattern of tensor names, or
+    #: a list of these. Example: components = { tower = "vision.*" }.
     components: Annotated[dict[str, tuple[str, ...]], Key(written=Components)] = {}
-    """Components of a class without a closed form. The value of each is a module's path, a pattern of tensor names, or
-    a list of these. Example: components = { tower = "vision.*" }."""
+    #: The reason for the budget. A budget that was loosened needs a new reason. Example: reason = "ADR-12: Chinese
+    #: vocabulary".
     reason: Text = ""
-    """The reason for the budget. A budget that was loosened needs a new reason. Example: reason = "ADR-12: Chinese
-    vocabulary"."""
+    #: Limits by component, or "report-only" for a model without limits. Example: budget.total = "110M".
     budget: Annotated[
         Budget,
         Key(read_budget, missing=f'the model has no budget: write budget.total = "…", or budget = "{REPORT_ONLY}"'),
     ]
-    """Limits by component, or "report-only" for a model without limits. Example: budget.total = "110M"."""
 
     # beside the keys of the table
     BESIDE: ClassVar = ("name", "table_key", "inline", "backbones", "classes")
@@ -239,8 +238,8 @@ class Model(Struct, frozen=True, kw_only=True):
     name: str = ""
     table_key: tuple[str, ...] = ()  # the key of the table; empty if no table declares the model
     inline: dict[str, Any] | None = None  # the config itself if the table contains it; ``config`` is its place there
+    #: The configs of several backbones by their attributes; ``config`` and ``backbone`` are empty if there are any.
     backbones: dict[str, str] = {}
-    """The configs of several backbones by their attributes; ``config`` and ``backbone`` are empty if there are any."""
     classes: dict[str, str] = {}  # the class of each backbone by its attribute, if they have several classes
 
     def replace(self, **changes: Any) -> Model:
@@ -307,8 +306,8 @@ class Model(Struct, frozen=True, kw_only=True):
         return self.config or ", ".join(filter(None, self.backbones.values())) or self.factory or ""
 
 
+# Keys whose value may be a table, each with the field of :class:`Model` that gets such a table.
 SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes"}
-"""Keys whose value may be a table, each with the field of :class:`Model` that gets such a table."""
 
 
 def read_model(written: object) -> Model:
@@ -359,24 +358,24 @@ def _check_together(values: Mapping[str, Any]) -> None:
 class BertsizeTable(Struct, frozen=True, kw_only=True):
     """BERT-family models and their budgets, component by component, for pytest-bertsize."""
 
+    #: The models that are checked, one table each. Example: [tool.bertsize.models.encoder].
     models: dict[str, Model]
-    """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
+    #: TOML files with closed forms of the project's own, which every command reads. Example: closed_forms =
+    #: ["sizes/forms.toml"].
     closed_forms: tuple[Text, ...] = ()
-    """TOML files with closed forms of the project's own, which every command reads. Example: closed_forms =
-    ["sizes/forms.toml"]."""
+    #: Files of the project by the names of models on the hub. A file is read in place of the hub's config if config, or
+    #: from_pretrained inside a factory, has the name. Example: hub = { "org/name" = "configs/x.json" }.
     hub: dict[str, Text] = {}
-    """Files of the project by the names of models on the hub. A file is read in place of the hub's config if config,
-    or from_pretrained inside a factory, has the name. Example: hub = { "org/name" = "configs/x.json" }."""
+    #: A file that bertsize accept writes, with every model's tensors as last accepted. If a class has no closed form,
+    #: the lock takes its place. Each difference is a note, or with strict = true an error. Example: lock =
+    #: "bertsize.lock".
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
-    """A file that bertsize accept writes, with every model's tensors as last accepted. If a class has no closed form,
-    the lock takes its place. Each difference is a note, or with strict = true an error. Example: lock =
-    "bertsize.lock"."""
+    #: The interpreter that builds the models, relative to pyproject.toml; it needs torch, and for classes of
+    #: transformers that library. Default: the interpreter that runs pytest. Example: python = ".venv/bin/python".
     python: Text | None = None
-    """The interpreter that builds the models, relative to pyproject.toml; it needs torch, and for classes of
-    transformers that library. Default: the interpreter that runs pytest. Example: python = ".venv/bin/python"."""
+    #: Models of the base that are no longer declared, each with the reason; a later change may drop the entry. Example:
+    #: removed = { encoder = "ADR-14: replaced by the small one" }.
     removed: dict[str, Text] = {}
-    """Models of the base that are no longer declared, each with the reason; a later change may drop the entry. Example:
-    removed = { encoder = "ADR-14: replaced by the small one" }."""
+    #: The release of transformers that the project uses, for --no-build where no release is installed; if one is
+    #: installed, this key must name the same release. Example: transformers = "4.57".
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
-    """The release of transformers that the project uses, for --no-build where no release is installed; if one is
-    installed, this key must name the same release. Example: transformers = "4.57"."""

@@ -31,11 +31,11 @@ _OF_PYTEST = (("tool", "pytest"), ("tool", "pytest", "ini_options"))  # the tabl
 _OF_A_MODEL = frozenset({"budget", "config", "factory"})  # keys that tell the table of a model
 MOST_SHOWN = 20  # the most mistakes that are listed; a table with more usually has one mistake many times
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
+# A pattern of text that takes the parser, or whoever prints it, a time that grows with the square of its length.
 _TOO_LONG = re.compile(
     rf"(?<![\w\"'-])(?:(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}"
     r"|0(?:x[0-9a-fA-F_]{3500}|o[0-7_]{4600}|b[01_]{14000}))"
 )
-"""A pattern of text that takes the parser, or whoever prints it, a time that grows with the square of its length."""
 
 
 class SettingsError(Exception):
@@ -54,16 +54,16 @@ class Settings(Struct, frozen=True, dict=True):
     models: Mapping[str, Model]
     table: Mapping[str, Any] = {}  # the parsed table
     removed: Mapping[str, str] = {}  # the reason for each model that is no longer in the table, by the model's name
+    #: The interpreter that builds the models, from the table or an option; ``None`` for the one that runs pytest.
     interpreter: Interpreter | None = None
-    """The interpreter that builds the models, from the table or an option; ``None`` for the one that runs pytest."""
+    #: The release of transformers that the project runs, for an environment without transformers.
     transformers: str | None = None
-    """The release of transformers that the project runs, for an environment without transformers."""
+    #: The project's config files, by the names of the models on the hub whose configs they replace.
     hub: Mapping[str, str] = {}
-    """The project's config files, by the names of the models on the hub whose configs they replace."""
     lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()  # files with closed forms, relative to the root
+    #: The ``pythonpath`` of pytest's options in the same file; ``src`` by default.
     python_path: tuple[str, ...] = ("src",)
-    """The ``pythonpath`` of pytest's options in the same file; ``src`` by default."""
     wrong: Mapping[str, str] = {}  # mistakes by the name of the model's table, if mistakes are kept apart
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import tomli
 
+# The tokens of a valid TOML file that tell where a statement ends.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'  # a multi-line string may end with two more quotes
     r"|'''(?:[^']|'(?!''))*+'{3,5}"
@@ -19,7 +20,6 @@ _TOKEN = re.compile(
     r"|[\[\]{}\n]",
     re.DOTALL,
 )
-"""The tokens of a valid TOML file that tell where a statement ends."""
 _STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
 
 Path: TypeAlias = tuple[str, ...]

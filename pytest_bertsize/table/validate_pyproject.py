@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+# The schema's file, named as SchemaStore names the schema of a tool that is configured in pyproject.toml.
 FILE = Path(__file__).with_name("partial-bertsize.json")
-"""The schema's file, named as SchemaStore names the schema of a tool that is configured in pyproject.toml."""
 
 
 def tool_schema(_tool_name: str = "bertsize") -> dict[str, Any]:

@@ -24,6 +24,9 @@ _NORM = {"weight": "/gamma", "bias": "/beta"}
 _OUTPUT = {"weight": "/output_weights", "bias": "/output_bias"}
 _WHOLE = {"weight": ""}
 
+# The names for each module of BERT: its layer in bert4keras, and the beginning and ends of Google's variables.
+#
+# The order is that of ``model.summary()``. Layers that a fine-tuned class adds are absent: their author names them.
 NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
     "embeddings.word_embeddings": ("Embedding-Token", "bert/embeddings/word_embeddings", _WHOLE),
     "embeddings.token_type_embeddings": ("Embedding-Segment", "bert/embeddings/token_type_embeddings", _WHOLE),
@@ -44,10 +47,6 @@ NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
     "cls.predictions": ("MLM-Bias", "cls/predictions", {"bias": "/output_bias"}),
     "qa_outputs": ("", "cls/squad", _OUTPUT),
 }
-"""The names for each module of BERT: its layer in bert4keras, and the beginning and ends of Google's variables.
-
-The order is that of ``model.summary()``. Layers that a fine-tuned class adds are absent: their author names them.
-"""
 ORDER = {layer: place for place, (layer, _, _) in enumerate(NAMES.values())}
 
 

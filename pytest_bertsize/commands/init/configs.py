@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
 
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")  # keys of Google's bert_config.json
+# The possible ends of a class's name, by PEFT's name of the task.
 ENDS = {
     "SEQ_CLS": ("ForSequenceClassification",),
     "TOKEN_CLS": ("ForTokenClassification",),
@@ -50,21 +51,20 @@ ENDS = {
     "CAUSAL_LM": ("ForCausalLM", "LMHeadModel"),
     "SEQ_2_SEQ_LM": ("ForConditionalGeneration",),
 }
-"""The possible ends of a class's name, by PEFT's name of the task."""
+# Parts of a path that name no model.
 SAYS_NOTHING = frozenset(
     {
         *("config", "configs", "configuration", "conf", "cfg", "model", "models", "src", "params", "hparams", "json"),
         *("train", "training", "args", "arguments", "settings", "data", "resources", "assets", "checkpoints"),
     }
 )
-"""Parts of a path that name no model."""
 LONGEST = 100  # the most characters of a model's name
 _DIGITS = range(3, 6)  # a limit's digits: rounding to three adds at most 1 %; more than five are hard to read
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
 _WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
 _STEP = re.compile(r"(^|/)(checkpoint|ckpt|global_step|step|epoch)[-_]?\d+/", re.IGNORECASE)
+# Characters that no path in a table's ``config`` can have: they have a special meaning there, or are no UTF-8.
 _UNNAMEABLE = re.compile("[*?[#\ud800-\udfff]")
-"""Characters that no path in a table's ``config`` can have: they have a special meaning there, or are no UTF-8."""
 
 
 class Candidate(Struct, frozen=True):
@@ -96,8 +96,8 @@ class Proposal:
         self._files = Files(project.root)
         self.code = Code(self._files, registry)
         self._certain: list[Candidate] = []
+        # The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file.
         self.by_hand: dict[str, str] = {}
-        """The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file."""
         self._unknown: dict[str, list[str]] = defaultdict(list)  # files of unknown families, by their model_type
         self._parts: set[str] = set()  # configs that a folder of modules or an adapter uses, no models of their own
         self._copies: dict[str, list[str]] = defaultdict(list)  # configs in checkpoints, by the config that they copy

@@ -47,8 +47,8 @@ LOCK = "bertsize.lock"  # the name of the lock's file, if the table names none
 KEPT = ("keys", "ignored", "overrides", "build")  # keys that change a declared model's build or its config
 MORE = "4GB"  # the memory of a build that needs more than a build of the project's code gets
 LONGER = 120  # the seconds of a build that takes longer than a build gets
+# Reasons why a checkout lacks a file.
 OUTSIDE, IGNORED, UNTRACKED = "it is outside the repository", "git ignores it", "git does not track it yet"
-"""Reasons why a checkout lacks a file."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 
 
@@ -63,8 +63,8 @@ class Wish(NamedTuple):
     is_named: bool = True  # true if the command line names the project's folder
 
 
+# Copies, which the project can commit, of configs that a checkout lacks: path and text by name.
 Copies = Mapping[str, tuple[str, str]]
-"""Copies, which the project can commit, of configs that a checkout lacks: path and text by name."""
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:

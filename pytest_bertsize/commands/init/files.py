@@ -19,8 +19,8 @@ from pytest_bertsize.wording import printable
 CONFIGS = (".json", ".yaml", ".yml")
 MOST_FILES = 5_000  # the most files of each kind to open; files near the root come first
 MOST_BYTES = 64 * 1024 * 1024
+# Folders with other people's code or with build products; they are skipped, like hidden folders and environments.
 FOREIGN = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
-"""Folders with other people's code or with build products; they are skipped, like hidden folders and environments."""
 _OF_TESTS = re.compile(r"(?i)(^|/)(tests?|testing|fixtures|test_?data)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
 
 

@@ -18,8 +18,9 @@ from pytest_bertsize.table.settings import Settings, SettingsError, load, parse,
 from pytest_bertsize.table.toml import CannotReplace, key, replace_keys
 
 NEW = "# The BERT-family models of this project and their limits, for pytest-bertsize: pytest --bert-budget\n"
+# Settings that make the folder of a new pyproject.toml pytest's root, if no other file of the folder has settings.
 ROOT = '\n[tool.pytest.ini_options]\nminversion = "8.2"\n'
-"""Settings that make the folder of a new pyproject.toml pytest's root, if no other file of the folder has settings."""
+# The section with pytest's settings in each file from which pytest reads them; ``""`` if it needs no section.
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -29,7 +30,6 @@ _OF_PYTEST = {
     "setup.cfg": r"^\[tool:pytest\]",
     "pyproject.toml": r"^\s*\[+\s*tool\s*\.\s*pytest\b",
 }
-"""The section with pytest's settings in each file from which pytest reads them; ``""`` if it needs no section."""
 
 
 class Project(Struct, frozen=True):

@@ -110,6 +110,7 @@ def _swap(shape: Shape) -> Shape:
     return (inputs, outputs, *(kernel[:1] if len({*kernel}) == 1 else kernel))
 
 
+# The block of ``extra`` of each class of torch, the tensor that tells the block's sizes, and how its shape does.
 _BLOCKS: Mapping[str, tuple[str, str, Callable[[Shape], Shape]]] = {
     "Linear": ("linear", "weight", _swap),
     "Embedding": ("embedding", "weight", tuple),
@@ -124,4 +125,3 @@ _BLOCKS: Mapping[str, tuple[str, str, Callable[[Shape], Shape]]] = {
     "TransformerEncoderLayer": ("transformer_encoder_layer", "linear1.weight", _swap),
     "TransformerDecoderLayer": ("transformer_decoder_layer", "linear1.weight", _swap),
 }
-"""The block of ``extra`` of each class of torch, the tensor that tells the block's sizes, and how its shape does."""
