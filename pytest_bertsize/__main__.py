@@ -240,71 +240,10 @@ COMMANDS: Mapping[str, Mapping[str, Callable[[argparse.Namespace], Any]]] = {
     "fit": {"text": _write_fit},
     "log": {"text": _write_log},
 }
-_PROJECT = "--project FOLDER  the folder of pyproject.toml (default: the nearest with models, from here upwards)"
-_MODEL = """\
---architecture NAME  the class (default: the only one that the file names)
-  --family NAME  the model_type, if the file has none
-  --option NAME=BOOL…  a constructor argument, as in add_pooling_layer=false
-  --keys NAME=KEY…  the file's own name for a key, as in num_blks=num_hidden_layers
-  --format  the format of the output (default: text)"""
 # The commands, and below each its arguments: the usage, two spaces, and the help text.
 #
 # In a usage, ``…`` means that the argument may be repeated, and brackets that it may be left out.
-USAGE = f"""\
-init  propose a table for each config of the project, or for one class, function or script, which runs once
-  --project FOLDER  the folder of pyproject.toml (default: here)
-  factory [MODULE:CALLABLE]  a function, a class or a command such as "python train.py": build its model once, and
-      propose a table for it
-  --name NAME  the name of that model (default: the function's name, or the one in check_model)
-  --config FILE  the config that the function or class gets, a file or a folder
-  --kwargs JSON  keyword arguments that the function or class gets, as in '{{"labels": 9}}'
-  --write  add the tables to pyproject.toml (default: print them)
-check  check every model that pyproject.toml declares, without pytest, conftest or plugins
-  names [NAME…]  the models to check (default: all)
-  {_PROJECT.replace("FOLDER", "FOLDER…")}
-  --report PATH…  write a report, as JSON (.json), Markdown (.md) or a page (.html)
-  --base REV  compare with this git revision, at the commit where this branch left it; --base=none compares with
-      nothing (default: in CI the base of the pull or merge request)
-  --no-build  build nothing, and do not import torch: count each model by its closed form, else by its lock
-  --strict  with --no-build: fail a model that is not counted, and a factory's model that only its lock counts
-  --python PATH  build with this interpreter, in place of the table's
-  --no-cache  build every model, also if an earlier run built it from the same files
-  --cache DIR  keep builds in this folder for later runs (default: .pytest_cache; in CI none)
-  -v/--verbose  show the parts of components (-v), and tensors (-vv)
-accept  accept the counts: raise each limit that fails, and write the reason beside it; refused in CI
-  names [NAME…]  the models to accept (default: all)
-  --reason WHY  write this reason, such as 'ADR-12: wider', beside each raised budget
-  {_PROJECT}
-  --base REV  count growth from this git revision, and write the reason also for each limit that was loosened since
-      this revision (default: HEAD)
-  --python PATH  build with this interpreter, in place of the table's
-explain  show the closed form of a config: component, formula, numbers, parameters
-  config CONFIG  a config: FILE or its folder, FILE#key.path, REV:FILE for the file at a git revision, or module:NAME;
-      or a declared model: NAME, pyproject.toml::NAME or REV:NAME
-  {_MODEL}
-  --names VOCABULARY  the library whose names the lines have
-  --tensors  show tensors and their shapes
-  --page PATH  write a page (.html) with a slider for every size, in place of the text
-diff  show the differences between two configs, by component and by key
-  a A  a config, as for explain
-  b B  the other config
-  {_MODEL}
-fit  show the shapes that fit a budget and are nearest to today's, as overrides to paste
-  config CONFIG  a config, as for explain
-  --total COUNT  the most parameters, as in 110M (default: the budget of a declared model)
-  --flops NUMBER  the most FLOPs of a forward pass, as in 22G
-  --seq-len TOKENS  the tokens of that pass (default: 128)
-  --keep KEY…  a key whose size does not change, such as vocab_size
-  --multiple N  the number of which widths and vocabularies are multiples (default: 64)
-  --head-width N  hidden units of one attention head (default: as in the config, or 64)
-  {_MODEL}
-log  show how each declared model grew, commit by commit, with the key that caused it
-  name [NAME]  a model, by its present or a former name (default: all)
-  commits [REV..REV]  the commits after the first revision, up to the second, such as v1..HEAD (default: all)
-  --tags  show one row per tag, and the last commit
-  --format  the format of the output (default: text)
-  {_PROJECT}
-"""
+USAGE = Path(__file__).with_name("usage.txt")
 
 
 def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> None:
@@ -328,7 +267,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
     command: argparse.ArgumentParser = parser
-    for line in USAGE.replace("\n      ", " ").splitlines():
+    for line in USAGE.read_text("utf-8").replace("\n      ", " ").splitlines():
         usage, _, text = line.strip().partition("  ")
         if line.startswith(" "):
             _add_argument(command, usage, text)
