@@ -135,6 +135,8 @@ def _torch_layer(*attentions: str) -> Callable[..., Shapes]:
 
 
 _ACTIVATIONS: Mapping[str, Shapes] = {"prelu": {"weight": (1,)}, "xielu": {"alpha_p": (1,), "alpha_n": (1,)}}
+# The parameters of each kind of module by its sizes. A closed form may name every kind; ``docs/reference/python.md``
+# describes them. A row of ``extra`` may name only those of torch.
 KINDS: dict[str, Callable[..., Shapes]] = {
     "linear": lambda inputs, outputs: {"weight": (outputs, inputs), "bias": (outputs,)},
     "embedding": lambda rows, width: {"weight": (rows, width)},
@@ -160,8 +162,6 @@ KINDS: dict[str, Callable[..., Shapes]] = {
     "transposed_linear": lambda inputs, outputs: {"weight": (inputs, outputs), "bias": (outputs,)},
 }
 KINDS |= {f"quantised_{kind}": KINDS[kind] for kind in ("linear", "embedding")}
-"""The parameters of each kind of module by its sizes. A closed form may name every kind; ``docs/reference/python.md``
-describes them. A row of ``extra`` may name only those of torch."""
 
 
 def module(

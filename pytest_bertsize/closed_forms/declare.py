@@ -23,6 +23,7 @@ from pytest_bertsize.wording import did_you_mean
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
 
+# The keys of sizes that most families have, by their symbols.
 STANDARD = {
     "V": "vocab_size",
     "D": "hidden_size",
@@ -35,7 +36,6 @@ STANDARD = {
     "Q": "num_key_value_heads",
     "S": "head_dim",
 }
-"""The keys of sizes that most families have, by their symbols."""
 ONLY = "only"  # the first word of sizes, switches, activations or ignored if no key of like is kept
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")

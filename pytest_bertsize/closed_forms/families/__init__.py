@@ -13,6 +13,7 @@ from typing import cast
 
 from pytest_bertsize.closed_forms.family import Family
 
+# The families of each file, the first of which names the file; messages and documentation have this order.
 _FILES = (
     # encoders
     "bert ernie bert-generation splinter",
@@ -26,7 +27,6 @@ _FILES = (
     # encoder-decoders
     *("bart mbart marian pegasus m2m_100 led", "t5 mt5 umt5", "whisper", "encoder-decoder"),
 )
-"""The families of each file, the first of which names the file; messages and documentation have this order."""
 FILE_OF = {name: names.split()[0].replace("-", "_") for names in _FILES for name in names.split()}  # by family
 
 

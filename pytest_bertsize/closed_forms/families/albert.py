@@ -7,6 +7,7 @@ values have the width A·⌊D/A⌋.
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 
+# ``sentence_order`` has a score for each of C labels: with two labels, "in order" and "swapped" (section 3.1).
 ALBERT = family(
     "albert",
     sizes="V 30000, E 128, D 4096, L 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64, I 16384,"
@@ -46,4 +47,3 @@ ALBERT = family(
     lm_head=heads.lm_head("predictions", width="E", norm="LayerNorm", activation="hidden_act"),
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
-"""``sentence_order`` has a score for each of C labels: with two labels, "in order" and "swapped" (section 3.1)."""

@@ -43,6 +43,8 @@ GENERATORS = """
 ENCODES = (multiple("d_model", "encoder_attention_heads"),)  # a decoder alone does not read these
 
 
+# transformers 4 ties the word embeddings whatever the config says
+# (https://github.com/huggingface/transformers/pull/42191); those of a decoder alone are tied only to its head.
 BART = family(
     "bart",
     sizes="V 50265, D d_model 1024 or hidden_size, L encoder_layers 12 layers from 0 or num_hidden_layers,"
@@ -74,15 +76,14 @@ BART = family(
     span="<two_label_span>",
     tree_rules={"both": ENCODES},
 )
-"""transformers 4 ties the word embeddings whatever the config says
-(https://github.com/huggingface/transformers/pull/42191); those of a decoder alone are tied only to its head."""
 
+# mBART (Liu et al. 2020, arXiv 2001.08210): BART with a last norm on each of its stacks.
 MBART = family("mbart", BART, labels=2, stem="MBart", norms=f"{EMBEDDING_NORM}\n{LAST_NORM}")
-"""mBART (Liu et al. 2020, arXiv 2001.08210): BART with a last norm on each of its stacks."""
 
+# PEGASUS (Zhang et al. 2019, arXiv 1912.08777): mBART with sinusoidal positions and no norm after the embeddings.
 PEGASUS = family("pegasus", MBART, classes=GENERATORS, positions=SINUSOIDS, norms=LAST_NORM)
-"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): mBART with sinusoidal positions and no norm after the embeddings."""
 
+# M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: PEGASUS with positions that are computed, not stored.
 M2M_100 = family(
     "m2m_100",
     PEGASUS,
@@ -99,8 +100,8 @@ M2M_100 = family(
     """,
     positions="",
 )
-"""M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: PEGASUS with positions that are computed, not stored."""
 
+# LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder.
 LED = family(
     "led",
     MBART,
@@ -131,7 +132,6 @@ LED = family(
     norms=EMBEDDING_NORM,
     lm_head=heads.projection("lm_head", "led.shared.weight"),
 )
-"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder."""
 
 SHARES = "share_encoder_decoder_embeddings"
 TIED_AS_SHARED = read_rules(f"""
@@ -140,6 +140,8 @@ tie_word_embeddings == {SHARES}
 which is {{{SHARES}}}
   write the same value for both
 """)
+# Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): BART with sinusoidal positions and up to two vocabularies.
+# R is the number of rows of a decoder's matrix; in transformers 4 a decoder beside an encoder always has V rows.
 MARIAN = family(
     "marian",
     PEGASUS,
@@ -188,7 +190,3 @@ MARIAN = family(
     """,
     tree_rules={"both": (*ENCODES, *read_rules("PADS_WITHIN"))},
 )
-"""Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): BART with sinusoidal positions and up to two vocabularies.
-
-R is the number of rows of a decoder's matrix; in transformers 4 a decoder beside an encoder always has V rows.
-"""

@@ -3,6 +3,8 @@
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 
+# Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, the width of all
+# heads together in ``W``, that of embeddings in ``embeddings_width``.
 BERT = family(
     "bert",
     sizes="V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
@@ -68,17 +70,16 @@ BERT = family(
     body="<bert>",
     masked_lm=heads.MASKED_LM,
 )
-"""Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, the width of
-all heads together in ``W``, that of embeddings in ``embeddings_width``."""
 
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
 """
+# The base of families that never decode: BERT without cross-attention, with or without additions to the layers.
 ENCODER = family(
     "bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=(), crossattention=""
 )
-"""The base of families that never decode: BERT without cross-attention, with or without additions to the layers."""
 
+# ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with the task types of ERNIE 2.0 (arXiv 1907.12412).
 ERNIE = family(
     "ernie",
     BERT,
@@ -90,8 +91,8 @@ ERNIE = family(
     embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id
     """,
 )
-"""ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with the task types of ERNIE 2.0 (arXiv 1907.12412)."""
 
+# BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, pooler and transform.
 BERT_GENERATION = family(
     "bert-generation",
     BERT,
@@ -110,8 +111,9 @@ BERT_GENERATION = family(
       {heads.decoder("lm_head.bias")}
     """,
 )
-"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, pooler and transform."""
 
+# Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler; its head has a start and an end in question and
+# text.
 SPLINTER = family(
     "splinter",
     ENCODER,
@@ -133,5 +135,3 @@ SPLINTER = family(
     """,
     transform="dense   linear D D\nLayerNorm   layer_norm D",
 )
-"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler; its head has a start and an end in question and
-text."""

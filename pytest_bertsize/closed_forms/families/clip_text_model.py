@@ -3,6 +3,7 @@
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.config.older_releases import before, without
 
+# Since transformers 5.6, ``CLIPTextModel`` no longer has its modules under an attribute ``text_model``.
 CLIP_TEXT_MODEL = family(
     "clip_text_model",
     sizes="V 49408, D 512, L 12 layers from 0, A 8 divides D, I 2048, P 77, J projection_dim 512",
@@ -31,8 +32,8 @@ CLIP_TEXT_MODEL = family(
     head="",
     projection="text_projection   linear D J bias=False   @head.projection",
 )
-"""Since transformers 5.6, ``CLIPTextModel`` no longer has its modules under an attribute ``text_model``."""
 
+# The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head.
 SIGLIP_TEXT_MODEL = family(
     "siglip_text_model",
     CLIP_TEXT_MODEL,
@@ -42,4 +43,3 @@ SIGLIP_TEXT_MODEL = family(
     classes="SiglipTextModel   alone",
     head="head   linear D get(J,D)   @head.projection",
 )
-"""The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head."""

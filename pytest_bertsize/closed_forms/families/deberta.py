@@ -9,6 +9,9 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice, Listing, Until
 from pytest_bertsize.config.older_releases import without
 
+# ``reach`` is the number of positions of the table in each direction. If the head without ``legacy`` is tied in
+# transformers 4, its dense layer is the words' matrix (https://github.com/huggingface/transformers/pull/22105). From
+# 5.0 to 5.16, the words' matrix has a second name in a tied head.
 DEBERTA = family(
     "deberta",
     sizes="V 50265, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 0 from 0,"
@@ -74,10 +77,10 @@ DEBERTA = family(
     legacy=heads.MASKED_LM,
     ties="tied weight=deberta.embeddings.word_embeddings.weight",
 )
-"""``reach`` is the number of positions of the table in each direction. If the head without ``legacy`` is tied in
-transformers 4, its dense layer is the words' matrix (https://github.com/huggingface/transformers/pull/22105). From 5.0
-to 5.16, the words' matrix has a second name in a tied head."""
 
+# DeBERTa-v2 and -v3 (He et al. 2020 and 2021, arXiv 2006.03654 and 2111.09543): DeBERTa with buckets of distances.
+# The first layer may have a convolution. The library's config class lacks most of the keys that distinguish
+# checkpoints.
 DEBERTA_V2 = family(
     "deberta-v2",
     DEBERTA,
@@ -111,7 +114,3 @@ DEBERTA_V2 = family(
       LayerNorm              layer_norm D           @encoder.norm
     """,
 )
-"""DeBERTa-v2 and -v3 (He et al. 2020 and 2021, arXiv 2006.03654 and 2111.09543): DeBERTa with buckets of distances.
-
-The first layer may have a convolution. The library's config class lacks most of the keys that distinguish checkpoints.
-"""

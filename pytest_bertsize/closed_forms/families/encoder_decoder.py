@@ -109,8 +109,8 @@ def _find_side(name: str, config: ModelConfig, find: Callable[[str], Sequence[Fa
     return Side(name, f"{name}.", SIDES[name], name, name, family, architecture, own)
 
 
+# The ends of a class's name for each side, as the library's Auto mappings choose the class.
 _ENDINGS = {"encoder": ("Model", "Encoder"), "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder")}
-"""The ends of a class's name for each side, as the library's Auto mappings choose the class."""
 
 
 def _find_class(side: str, family: Family) -> Architecture | None:

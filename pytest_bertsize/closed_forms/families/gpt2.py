@@ -50,6 +50,9 @@ GPT2 = family(
 )
 
 OPENAI_HEAD = heads.projection("lm_head", "transformer.tokens_embed.weight")
+# GPT (Radford et al. 2018, not on arXiv): GPT-2 as a post-norm model (arXiv 1706.03762), without the last norm.
+# The class with two heads ties in reverse: ``lm_head`` owns the matrix, and the embeddings share it, as the class's map
+# of ties says (since https://github.com/huggingface/transformers/pull/42191).
 OPENAI_GPT = family(
     "openai-gpt",
     sizes="V 40478, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
@@ -82,8 +85,3 @@ OPENAI_GPT = family(
     owner=f"{OPENAI_HEAD} and before(5)",
     summary=heads.summary("multiple_choice_head", "1"),
 )
-"""GPT (Radford et al. 2018, not on arXiv): GPT-2 as a post-norm model (arXiv 1706.03762), without the last norm.
-
-The class with two heads ties in reverse: ``lm_head`` owns the matrix, and
-the embeddings share it, as the class's map of ties says (since https://github.com/huggingface/transformers/pull/42191).
-"""

@@ -16,10 +16,10 @@ CLASSES = """
 *ForSequenceClassification   model.body + score
 *ForTokenClassification      model.body + scores   since 4.42
 """
+# Since 5.13, classes read ``token_classification_bias`` from the config file, though no config class declares it.
 NO_TOKEN_BIAS = Until(
     (5, 13), without("token_classification_bias"), f"{LIBRARY}/blob/v5.13.0/src/transformers/modeling_layers.py"
 )
-"""Since 5.13, classes read ``token_classification_bias`` from the config file, though no config class declares it."""
 
 
 def head_dim_since(release: str, family: str) -> Until:
@@ -33,6 +33,8 @@ def head_dim_since(release: str, family: str) -> Until:
     return before(release, change, family)
 
 
+# The ``score`` of each token has a bias unless the config turns it off; the ``score`` of a sequence has none. The class
+# for question answering keeps the body under ``transformer``.
 LLAMA = family(
     "llama",
     sizes="V 32000, D 4096, L 32 layers from 0, A 32 divides D, Q none, S none, I 11008",
@@ -76,9 +78,8 @@ LLAMA = family(
     scores="score           linear D C bias=get(token_classification_bias,True)  @head.classifier",
     span="<two_label_span>",
 )
-"""The ``score`` of each token has a bias unless the config turns it off; the ``score`` of a sequence has none. The
-class for question answering keeps the body under ``transformer``."""
 
+# Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without biases; heads share keys and values by default.
 MISTRAL = family(
     "mistral",
     LLAMA,
@@ -92,8 +93,8 @@ MISTRAL = family(
     last_bias="False",
     mlp_bias="False",
 )
-"""Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without biases; heads share keys and values by default."""
 
+# Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone.
 QWEN2 = family(
     "qwen2",
     MISTRAL,
@@ -103,8 +104,9 @@ QWEN2 = family(
     classes=f"{LLAMA.classes}   since 4.46",
     bias="True",
 )
-"""Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone."""
 
+# Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with heads of any width, and with norms on queries and keys that all
+# heads share (Henry et al. 2020, arXiv 2010.04245).
 QWEN3 = family(
     "qwen3",
     QWEN2,
@@ -118,9 +120,10 @@ QWEN3 = family(
     head_norms="q_norm, k_norm   rms_norm W   @decoder.norm",
     since=(4, 51),
 )
-"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with heads of any width, and with norms on queries and keys that
-all heads share (Henry et al. 2020, arXiv 2010.04245)."""
 
+# EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers; heads may share keys and values.
+# The norms are scales without a shift (Zhang and Sennrich 2019, arXiv 1910.07467). ``mlp_bias`` gives the masked
+# language model a bias, too.
 EUROBERT = family(
     "eurobert",
     LLAMA,
@@ -141,12 +144,8 @@ EUROBERT = family(
     transform="dense   linear D D   @head.transform",
     since=(5, 3),
 )
-"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers; heads may share keys and values.
 
-The norms are scales without a shift (Zhang and Sennrich 2019, arXiv 1910.07467). ``mlp_bias`` gives the masked language
-model a bias, too.
-"""
-
+# Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for query, key and value, one for gate and up.
 PHI3 = family(
     "phi3",
     MISTRAL,
@@ -171,10 +170,12 @@ PHI3 = family(
     """,
     since=(4, 41),
 )
-"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for query, key and value, one for gate and up."""
 
 TANH = "gelu_pytorch_tanh"
 EVEN = (("hidden_size", "num_attention_heads"),)
+# Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with a tied decoder, and with heads of any width.
+# The first config files have ``"gelu"`` for GELU's tanh approximation, and the config class reads the word in this
+# sense; neither function has parameters.
 GEMMA = family(
     "gemma",
     LLAMA,
@@ -192,12 +193,8 @@ GEMMA = family(
     classes=CLASSES,
     mlp_bias="False",
 )
-"""Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with a tied decoder, and with heads of any width.
 
-The first config files have ``"gelu"`` for GELU's tanh approximation, and the config class reads the word in this
-sense; neither function has parameters.
-"""
-
+# Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with norms also after attention and the feed-forward part.
 GEMMA2 = family(
     "gemma2",
     GEMMA,
@@ -212,8 +209,8 @@ GEMMA2 = family(
     """,
     since=(4, 42),
 )
-"""Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with norms also after attention and the feed-forward part."""
 
+# Gemma 3 (Gemma Team 2025, arXiv 2503.19786), its text model: Gemma 2 with norms on queries and keys.
 GEMMA3_TEXT = family(
     "gemma3_text",
     GEMMA2,
@@ -227,4 +224,3 @@ GEMMA3_TEXT = family(
     head_norms=QWEN3.trees["head_norms"],
     since=(4, 50),
 )
-"""Gemma 3 (Gemma Team 2025, arXiv 2503.19786), its text model: Gemma 2 with norms on queries and keys."""

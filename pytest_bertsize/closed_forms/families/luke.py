@@ -6,6 +6,8 @@ Queries from word to entity, from entity to word and among entities have matrice
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER
 
+# ``lm_head`` is RoBERTa's. From transformers 5 on, only its bias is tied, since
+# https://github.com/huggingface/transformers/pull/42191 left its decoder out of the map of ties.
 LUKE = family(
     "luke",
     ENCODER,
@@ -56,5 +58,3 @@ LUKE = family(
     pair="classifier          linear 2*D C bias=False   @head.classifier",
     entity_span="classifier   linear 3*D C              @head.classifier",
 )
-"""``lm_head`` is RoBERTa's. From transformers 5 on, only its bias is tied, since
-https://github.com/huggingface/transformers/pull/42191 left its decoder out of the map of ties."""

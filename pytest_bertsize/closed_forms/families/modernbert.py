@@ -59,6 +59,7 @@ pad_token_id != None
   pad_token_id is null, which the class refuses
   write the index of the padding token
 """
+# ModernBERT's decoder (Weller et al. 2025, Ettin, arXiv 2507.11412): queries, keys and values have a matrix each.
 MODERNBERT_DECODER = family(
     "modernbert-decoder",
     MODERNBERT,
@@ -76,4 +77,3 @@ MODERNBERT_DECODER = family(
     scores="classifier           linear D C bias=classifier_bias   @head.classifier",
     since=(4, 54),
 )
-"""ModernBERT's decoder (Weller et al. 2025, Ettin, arXiv 2507.11412): queries, keys and values have a matrix each."""

@@ -4,6 +4,7 @@ from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 
 IGNORED = "ROTARY, embedding_size, add_pooling_layer"
+# Keys of the earlier code on the hub, with the values for which it built the same model as the library.
 BEFORE_TRANSFORMERS = """
 activation_function ["swiglu"]: this family has hidden_act
 mlp_fc1_bias, mlp_fc2_bias, qkv_proj_bias [false]: the matrices of this family have no bias
@@ -11,7 +12,6 @@ parallel_block, parallel_block_tied_norm, prenorm [false]: attention comes first
 rotary_emb_fraction [1, 1.0]: this family has rotary positions only
 use_rms_norm [false, null]: the norms of this family have a bias
 """
-"""Keys of the earlier code on the hub, with the values for which it built the same model as the library."""
 
 NOMIC_BERT = family(
     "nomic_bert",
@@ -51,6 +51,7 @@ NOMIC_BERT = family(
     since=(5, 5),
 )
 
+# GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases.
 GTE = family(
     "gte",
     sizes="V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T type_vocab_size 1 from 0",
@@ -69,8 +70,8 @@ GTE = family(
     """,
     since=(5, 18),
 )
-"""GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases."""
 
+# Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions.
 JINA_EMBEDDINGS_V3 = family(
     "jina_embeddings_v3",
     GTE,
@@ -90,4 +91,3 @@ JINA_EMBEDDINGS_V3 = family(
     lm_head=heads.lm_head(),
     since=(5, 4),
 )
-"""Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions."""

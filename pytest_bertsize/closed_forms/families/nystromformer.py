@@ -6,6 +6,8 @@ The table of positions begins with two unused rows, which P does not count. No c
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER
 
+# YOSO (Zeng et al. 2021, arXiv 2111.09714): BERT that samples attention by hashing, with Nyströmformer's convolution if
+# ``conv_window`` is set.
 YOSO = family(
     "yoso",
     ENCODER,
@@ -24,8 +26,6 @@ YOSO = family(
     """,
     pooler="",
 )
-"""YOSO (Zeng et al. 2021, arXiv 2111.09714): BERT that samples attention by hashing, with Nyströmformer's convolution
-if ``conv_window`` is set."""
 
 NYSTROMFORMER = family(
     "nystromformer",
@@ -35,6 +35,6 @@ NYSTROMFORMER = family(
     ignored="add_pooling_layer [false]: no class of this family has a pooler",
 )
 
+# MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that approximates attention at several resolutions, built like
+# Nyströmformer without its convolution.
 MRA = family("mra", ENCODER, sizes="V 50265, T 1", classes=YOSO.classes, trees=YOSO.trees, more="")
-"""MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that approximates attention at several resolutions, built like
-Nyströmformer without its convolution."""

@@ -8,33 +8,36 @@ from pytest_bertsize.closed_forms.parts import heads, shared_keys
 from pytest_bertsize.config.keys import Choice, Index
 from pytest_bertsize.config.older_releases import unmentioned
 
+# The classes of families that never decode.
 ENCODERS = """
 *Model, *ForMaskedLM
 *ForSequenceClassification   {under}.body + dense_classifier
 *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
 """
-"""The classes of families that never decode."""
 CLASSES = ENCODERS.replace("*ForMaskedLM", "*ForCausalLM, *ForMaskedLM")
+
+# From transformers 5.0 to 5.12 some classes for multiple choice lacked the pooler whose output they read.
+# https://github.com/huggingface/transformers/pull/47147 gave it back.
 WITHOUT_POOLER = CLASSES.replace(
     "*ForMultipleChoice,", "*ForMultipleChoice  {under}.body(pooler=before(5) or not before(5, 13)) + choice\n"
 )
-"""From transformers 5.0 to 5.12 some classes for multiple choice lacked the pooler whose output they read.
-https://github.com/huggingface/transformers/pull/47147 gave it back."""
 
 PADDING = Index("pad_token_id", 1)
 ROBERTA = family("roberta", BERT, sizes="V 50265", classes=CLASSES, lm_head=heads.lm_head(), padding=PADDING)
 
+# XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116): RoBERTa with the default sizes of BERT's config.
 XLM_ROBERTA = family(
     "xlm-roberta", ROBERTA, sizes="V 30522", classes=WITHOUT_POOLER, stem="XLMRoberta", under="roberta"
 )
-"""XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116): RoBERTa with the default sizes of BERT's config."""
 
+# CamemBERT (Martin et al. 2019, arXiv 1911.03894): RoBERTa in French.
 CAMEMBERT = family("camembert", XLM_ROBERTA, until=(*BERT.keys.until, *unmentioned("5.4.0", "camembert")))
-"""CamemBERT (Martin et al. 2019, arXiv 1911.03894): RoBERTa in French."""
 
+# data2vec for text (Baevski et al. 2022, arXiv 2202.03555): RoBERTa with the default sizes of BERT's config.
 DATA2VEC_TEXT = family("data2vec-text", ROBERTA, sizes="V 30522", stem="Data2VecText")
-"""data2vec for text (Baevski et al. 2022, arXiv 2202.03555): RoBERTa with the default sizes of BERT's config."""
 
+# Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, and global attention for a few
+# tokens, which has projections of its own (section 3.1).
 LONGFORMER = family(
     "longformer",
     ENCODER,
@@ -46,13 +49,14 @@ LONGFORMER = family(
     """,
     lm_head=heads.lm_head(),
 )
-"""Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, and global attention for
-a few tokens, which has projections of its own (section 3.1)."""
 
 QUANTISED = {
     part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER.trees[part])
     for part in ("embeddings", "position_embeddings", "segment_embeddings", "attention", "feed_forward")
 }
+
+# I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the default sizes of BERT's config.
+# All layers of its body except the pooler are quantised; its only activation is GELU, in integers.
 IBERT = family(
     "ibert",
     LONGFORMER,
@@ -62,9 +66,10 @@ IBERT = family(
     more="",
     trees=QUANTISED,
 )
-"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the default sizes of BERT's config.
-All layers of its body except the pooler are quantised; its only activation is GELU, in integers."""
 
+# RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. Other
+# pre-norm families reuse the body; in these, the last norm replaces that of the embeddings. ``embeddings_norm`` is the
+# norm of the embeddings, ``across`` cross-attention's table of distances; both may be empty.
 ROBERTA_PRELAYERNORM = family(
     "roberta-prelayernorm",
     ROBERTA,
@@ -97,10 +102,8 @@ ROBERTA_PRELAYERNORM = family(
     after_encoder="LayerNorm",
     across="",
 )
-"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. Other
-pre-norm families reuse the body; in these, the last norm replaces that of the embeddings. ``embeddings_norm`` is the
-norm of the embeddings, ``across`` cross-attention's table of distances; both may be empty."""
 
+# XLM-RoBERTa-XL (Goyal et al. 2021, arXiv 2105.00572): XLM-RoBERTa with billions of parameters.
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",
     ROBERTA_PRELAYERNORM,
@@ -112,8 +115,8 @@ XLM_ROBERTA_XL = family(
     before_feed_forward="LayerNorm",
     after_encoder="encoder.LayerNorm",
 )
-"""XLM-RoBERTa-XL (Goyal et al. 2021, arXiv 2105.00572): XLM-RoBERTa with billions of parameters."""
 
+# Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): a pre-norm model with BERT's classes.
 MEGATRON_BERT = family(
     "megatron-bert",
     BERT,
@@ -128,4 +131,3 @@ MEGATRON_BERT = family(
     after_encoder="encoder.ln",
     across=shared_keys.DISTANCES,
 )
-"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): a pre-norm model with BERT's classes."""

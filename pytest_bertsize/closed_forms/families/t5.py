@@ -78,6 +78,7 @@ def honoured(default: str) -> Until:
     return Until(V4, change, "https://github.com/huggingface/transformers/pull/42815")
 
 
+# Since transformers 5 the head is always tied.
 T5 = family(
     "t5",
     sizes="V 32128, D d_model 512 or hidden_size, L num_layers 6 layers or num_hidden_layers,"
@@ -113,8 +114,8 @@ transformers ≥ 5 always ties the head of this family",
     in_each="False",
     lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )
-"""Since transformers 5 the head is always tied."""
 
+# mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages.
 MT5 = family(
     "mt5",
     T5,
@@ -126,6 +127,5 @@ MT5 = family(
     derive=derived("gated-gelu", layers=8),
     stem="MT5",
 )
-"""mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
 
 UMT5 = family("umt5", MT5, until=T5.keys.until, stem="UMT5", in_each="True")  # Chung et al. 2023, arXiv 2304.09151

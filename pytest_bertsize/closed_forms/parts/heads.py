@@ -22,6 +22,7 @@ def decoder(bias: str, *, width: str = "D") -> str:
 
 
 TIES = "tie_word_embeddings"
+# If the word embeddings are narrower than the layers, the transform narrows to the width of the embeddings.
 MASKED_LM = f"""
 cls.predictions
   bias                       parameter V   @head.decoder
@@ -31,7 +32,6 @@ cls.predictions
     LayerNorm                layer_norm get(E,D)
   {decoder("cls.predictions.bias", width="get(E,D)")}
 """
-"""If the word embeddings are narrower than the layers, the transform narrows to the width of the embeddings."""
 
 
 def lm_head(
@@ -53,12 +53,13 @@ def projection(name: str, words: str, *, width: str = "D", bias: str = "False") 
     return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
+# RoBERTa's classifier, with a dense layer of its own in place of a pooler.
 DENSE_CLASSIFIER = """
 classifier          @head.classifier
   dense             linear D D
   out_proj          linear D C
 """
-"""RoBERTa's classifier, with a dense layer of its own in place of a pooler."""
+# Question answering by beam search: scores of the start, of the end for each start, and of having an answer.
 SEARCHED_SPAN = """
 {place}                      @head.qa_outputs
   start_logits.dense         linear D 1
@@ -70,7 +71,6 @@ SEARCHED_SPAN = """
     dense_0                  linear 2*D D
     dense_1                  linear D 1 bias=False
 """
-"""Question answering by beam search: scores of the start, of the end for each start, and of having an answer."""
 
 _SUMMARY = """
 {place}                      @head.summary
@@ -90,6 +90,8 @@ def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Ch
     return Choice("summary_type", place, places), hidden_act(function, "summary_activation")
 
 
+# The trees of a class by the end of its name, unless its family sets others; ``{language_model}`` is the family's tree
+# ``lm_head``, else ``masked_lm``.
 CLASSES = {
     "ForPreTraining": "{under}.body(pooler) + {language_model} + next_sentence",
     "ForMaskedLM": "{under}.body + {language_model}",
@@ -102,8 +104,7 @@ CLASSES = {
     "ForQuestionAnswering": "{under}.body + span",
     "Model": "body(pooler=add_pooling_layer)   option add_pooling_layer=True",
 }
-"""The trees of a class by the end of its name, unless its family sets others; ``{language_model}`` is the family's tree
-``lm_head``, else ``masked_lm``."""
+# Rules by the name of a tree, for the classes of all families with this tree.
 RULES = {
     "summary": """
     summary_type != "attn"
@@ -111,8 +112,8 @@ RULES = {
       write "cls_index", for example
     """
 }
-"""Rules by the name of a tree, for the classes of all families with this tree."""
 
+# The trees that families share, by their names in the lines of classes.
 COMMON = {
     "next_sentence": "cls.seq_relationship  linear D 2  @head.seq_relationship",  # for and against
     "classifier": "classifier  linear D C  @head.classifier",
@@ -125,4 +126,3 @@ COMMON = {
     "score": "score  linear D C bias=False  @head.classifier",  # of decoders, for each token
     "summary": summary(),
 }
-"""The trees that families share, by their names in the lines of classes."""

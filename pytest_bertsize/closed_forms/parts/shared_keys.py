@@ -61,6 +61,9 @@ _NO_WIDTH = """
       num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
       write {hidden_size:,} or fewer
 """
+# Rules by name: ``PADS_WITHIN`` where the library's default of ``pad_token_id`` is an index of a large vocabulary,
+# ``HEADS_HAVE_WIDTH`` where a class divides by the square root of a head's width, and three for rotary positions, with
+# ``EVEN_HEADS`` where the config class derives a missing ``head_dim``.
 RULES = {
     "PADS_WITHIN": """
     get(pad_token_id, 0) < vocab_size
@@ -87,9 +90,6 @@ rotary positions turn pairs
       write {num_attention_heads:,} times an even number
     """,
 }
-"""Rules by name: ``PADS_WITHIN`` where the library's default of ``pad_token_id`` is an index of a large vocabulary,
-``HEADS_HAVE_WIDTH`` where a class divides by the square root of a head's width, and three for rotary positions, with
-``EVEN_HEADS`` where the config class derives a missing ``head_dim``."""
 
 # ignored keys
 
@@ -102,6 +102,9 @@ def count_pruned(value: Any, dims: Dims) -> int | None:
     return -int(heads * (4 * dims.D + 3) * (dims.D // dims.A))
 
 
+# The ignored keys that a family can name without describing them. The costs are a table of distances in every
+# self-attention (transformers 4, Shaw et al. 2018), ``count_pruned``, and a word table of another width with a
+# projection (Lan et al. 2019, section 3.1).
 USUAL = """
 position_embedding_type ["absolute"] costs L*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
 pruned_heads [{}, null]
@@ -110,9 +113,8 @@ add_pooling_layer: it is an argument of the class, not a key of its config \
 -> write options = { add_pooling_layer = … } in the table
 add_cross_attention [false]: the layers of this family have no cross-attention
 """
-"""The ignored keys that a family can name without describing them. The costs are a table of distances in every
-self-attention (transformers 4, Shaw et al. 2018), :func:`count_pruned`, and a word table of another width with a
-projection (Lan et al. 2019, section 3.1)."""
+# Ignored keys of BERT and of families that are built like it, the same without their costs in transformers 4, for
+# families in which the costs were not measured; those of models without token types, and with rotary positions.
 GROUPS = {
     "OF_BERT": "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer",
     "PLAIN": """
@@ -130,5 +132,3 @@ GROUPS = {
     add_cross_attention
     """,
 }
-"""Ignored keys of BERT and of families that are built like it, the same without their costs in transformers 4, for
-families in which the costs were not measured; those of models without token types, and with rotary positions."""
