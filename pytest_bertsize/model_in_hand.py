@@ -108,9 +108,9 @@ def check_model(
                 raise SettingsError(f"{BY}: {only}, or name no table")  # noqa: TRY301
             found = _hold_to_table(held, name, table, extra, at)
     except (SettingsError, Unsupported) as error:
-        if not CALLED:
+        if not CALLED:  # else the run reports its own finding
             raise ValueError(str(error)) from None
-        unknown = Subject(_declare(held, {}, closed_form=True), NO_TABLE)  # for the run, which reports its own finding
+        unknown = Subject(_declare(held, {}, closed_form=True), settings=NO_TABLE)
         found = _conclude(unknown, Finding("config-invalid", str(error)), held, ())
     if found.verdict == "failed" and not CALLED:
         from pytest_bertsize.reports.drawing import Style
@@ -271,7 +271,7 @@ def _hold_alone(held: InHand, model: Model, extra: tuple[Limit, ...], at: str) -
         missing = 'leaves nothing to compare with: write a limit, as in total="110M"'
         raise SettingsError(f"{at}: closed_form=False {missing}")
     registry, built = _read_registry(NO_TABLE), _list_tensors(held, model)
-    unexamined = Subject(model, NO_TABLE, architecture=held.kind)
+    unexamined = Subject(model, settings=NO_TABLE, architecture=held.kind)
     if isinstance(built, Finding):
         return _conclude(unexamined, built, held, extra)
     family = next((each.family for each in built.finished if not each.path), None)

@@ -14,14 +14,12 @@ from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.lock import Lock, Locked, find_sizes, read_lock_at, refuse_untrue
-from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
+from pytest_bertsize.base.declared import Declared, derive_declared, read_declared
+from pytest_bertsize.base.lock import Lock, Locked, find_sizes, read_lock_at
 from pytest_bertsize.config import source
-from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.source import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
@@ -32,10 +30,8 @@ from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsEr
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.config.source import Reader
 
 MOST_NAMED = 6  # the most files that a sentence names; it gives the number of the others
 ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=main~1"
@@ -45,26 +41,14 @@ class Missing(Exception):
     """The error for a file that a model needs and the commit does not have."""
 
 
-class ModelAtCommit(Struct, frozen=True):
-    """A model as a commit declares it."""
+class ModelAtCommit(Declared, frozen=True):
+    """A model as a commit declares it, counted by today's closed form."""
 
-    model: Model
-    config: ModelConfig | None = None
-    derivation: Derivation | None = None  # by today's closed form; None if none counts the model, for the problem
-    problem: str = ""
+    problem: str = ""  # the reason why no closed form counts it
     unread: Unreadable | None = None  # the error if git does not hand out the model's files, which the commit may have
     has_no_form: bool = False  # True if no closed form applies, so that the lock may count; not for a bad config
     locked: Locked | None = None  # the model's block in the commit's lock, unless it contradicts the table
     why_not_locked: str = ""
-
-    @property
-    def form(self) -> ClosedForm | None:
-        return self.derivation.form if self.derivation else None
-
-    @property
-    def written_keys(self) -> dict[str, object]:
-        """The keys and values of the config, with the table's overrides."""
-        return {**(self.config.flat if self.config else {}), **self.model.overrides}
 
     @property
     def by(self) -> str:
@@ -185,27 +169,6 @@ class ProjectReader:
             raise
         except Exception as error:  # noqa: BLE001  (a config of the past must not end a run, nor a history)
             return replace(found, problem=printable(f"counting it failed: {type(error).__name__}: {error}"))
-
-
-def read_declared(model: Model, today: Settings, locked: Locked | None, reader: Reader | None = None) -> ModelConfig:
-    """Read the config of a model; if only a build has it, from the sizes in the model's block of the lock."""
-    return source.read_locked(model, locked.sizes) if locked else source.read(model, today, reader)
-
-
-def derive_declared(
-    model: Model,
-    config: ModelConfig,
-    today: Settings,
-    registry: Registry,
-    locked: Locked | None,
-    reader: Reader | None = None,
-) -> Derivation:
-    """Derive the closed form of a declared model; raise Unusable if none applies, or the lock's block is not true."""
-    adapter = adapter_of(model, today, config, reader)
-    derivation = derive(model, config, choose(model, config, registry), adapter)
-    if locked:
-        refuse_untrue(locked, model, adapter, derivation.form.tensors)
-    return derivation
 
 
 def _add_lock(found: ModelAtCommit, lock: Lock | str) -> ModelAtCommit:

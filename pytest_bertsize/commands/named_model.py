@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
+from pytest_bertsize.base.declared import derive_declared, read_declared
 from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.lock import find_sizes, read_lock, read_lock_at
-from pytest_bertsize.base.project_at_commit import AtCommit, Missing, derive_declared, read_declared, read_table
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import registry_of

@@ -227,15 +227,13 @@ class _Reading:
         return Adapter(1, method=str(kind), passed_on=given)
 
 
-def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
-    """Return the adapter of a declared model, ``None`` if it has none; raise :class:`Unusable` for a mistake in it."""
-    if model.adapter is None:
-        return None
+def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter:
+    """Return the adapter that a declared model has; raise :class:`Unusable` for a mistake in it."""
     said = model.family or config.model_type
     family = said if isinstance(said, str) else ""
     if isinstance(model.adapter, dict):
         return parse(model.adapter, family=family, closed_form=model.closed_form)
     reader = reader or Disk(settings.root)
-    location = model.adapter_file or model.adapter
+    location = model.adapter_file or ""
     file = parse_json(reader.adapter(location), f"{printable(location)}{reader.at}")
     return parse(file.data, file=file, family=family, closed_form=model.closed_form)

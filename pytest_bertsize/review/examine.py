@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.lock import Locked, hash_sources, lock_model, refuse_untrue
+from pytest_bertsize.base.declared import Declared, derive_declared, read_adapter, read_declared
+from pytest_bertsize.base.lock import Locked, hash_sources, lock_model
 from pytest_bertsize.builder.messages import Answered, Module, Request
 from pytest_bertsize.checkpoint.tokenizer import check_rows
-from pytest_bertsize.closed_forms.derive import Derivation, architecture_name, choose, derive, family_name
+from pytest_bertsize.closed_forms.derive import Derivation, architecture_name, family_name
 from pytest_bertsize.config import source
 from pytest_bertsize.config.keys import (
     INERT,
@@ -36,7 +36,6 @@ from pytest_bertsize.wording import exact, number, printable, shown
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.checkpoint.headers import Stored
-    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
@@ -47,26 +46,19 @@ _SETTINGS = ("transformer_task", "model_args", "model_kwargs")  # of sentence-tr
 _SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
 
 
-class Subject(Struct, frozen=True, dict=True):
+class Subject(Declared, frozen=True, dict=True, kw_only=True):
     """Everything about a declared model that needs no build."""
 
-    model: Model
     settings: Settings
     family: str = ""
     architecture: str = ""
     detail: bool = True  # True if a report shows the model's tensors, notes, and the costs of next changes
     shows_formulas: bool = False
-    config: ModelConfig | None = None
     published: tuple[Answered, ...] = ()  # the name and origin of the config, if the table names one of the hub
     stored: Stored | None = None  # the tensors of the checkpoint; None if the table declares none
-    derivation: Derivation | None = None  # None without a closed form, or if the config is refused
     request: Request | None = None  # the request to build the model; None if the config is refused
     findings: tuple[Finding, ...] = ()
     awaits_build: bool = False  # True if the closed form is derived after the build, from the configs of that model
-
-    @property
-    def form(self) -> ClosedForm | None:
-        return self.derivation.form if self.derivation else None
 
     @property
     def reference(self) -> str:
@@ -83,7 +75,7 @@ class Subject(Struct, frozen=True, dict=True):
         if self.derivation is None:
             return []
         form = self.derivation.form
-        return parents_first({*self.derivation.family.component_names(form.dims), *form.components})
+        return parents_first(dict.fromkeys((*self.derivation.family.component_names(form.dims), *form.components)))
 
     @property
     def sources(self) -> str:
@@ -99,11 +91,6 @@ class Subject(Struct, frozen=True, dict=True):
             sizes = {f"{prefix}model_type": family for prefix, family in types.items()}
             sizes |= {key: [*each] if isinstance(each, tuple) else each for key, each in assumed.items()}
         return lock_model(built, self.sources, {key: value for key, value in sizes.items() if value is not None})
-
-    @property
-    def written_keys(self) -> dict[str, object]:
-        """The keys and values of the config, with the table's overrides."""
-        return {**(self.config.flat if self.config else {}), **self.model.overrides}
 
 
 def examine(
@@ -122,24 +109,21 @@ def examine(
     :param built: the built model, if its table takes sizes from the build.
     :param locked: the model in the lock, if nothing is built.
     """
-    known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
+    known = Subject(model, settings=settings, detail=detail, shows_formulas=formulas)
+    known = replace(known, family=model.family or "", architecture=model.architecture or "")
     try:
         if model.has_config_of_build and built is None and not locked:
-            adapter = _read_adapter(model, settings, source.read_locked(model, {}))
+            adapter = read_adapter(model, settings, source.read_locked(model, {}))
             request = _ask_for_build(model, settings, adapter)
             return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
-        if locked:
-            config = source.read_locked(model, locked.sizes)
-        else:
-            config = source.read_finished(model, built.finished) if built else source.read(model, settings)
+        config = source.read_finished(model, built.finished) if built else read_declared(model, settings, locked)
         named = (Answered(printable(model.config), config.origin, by_hub=config.by_hub),) if config.origin else ()
         known = replace(known, config=config, published=named)
-        adapter = _read_adapter(model, settings, config)
         if model.checkpoint is not None:
             from pytest_bertsize.checkpoint.headers import read_headers
 
             known = replace(known, stored=read_headers(settings.root, model.checkpoint))
-        known = _derive(known, config, registry, adapter, locked)
+        known = _derive(known, config, registry, locked)
     except Unusable as unusable:
         findings = unusable.findings
         return replace(known, findings=_add_built(findings, model, built) if built else findings)
@@ -152,18 +136,13 @@ def examine(
     return replace(known, findings=(*published, *beside_config, *known.findings))
 
 
-def _derive(
-    known: Subject, config: ModelConfig, registry: Registry, adapter: Adapter | None, locked: Locked | None
-) -> Subject:
+def _derive(known: Subject, config: ModelConfig, registry: Registry, locked: Locked | None) -> Subject:
     """Add to a subject its closed form, if the table does not switch that off, and the request to build it."""
     model, settings = known.model, known.settings
     if model.closed_form:
-        chosen = choose(model, config, registry)
-        known = replace(known, family=chosen[0].name, architecture=model.factory or chosen[1].name)
-        found = derive(model, config, chosen, adapter)
-        request = _ask_with_closed_form(model, settings, config, found, adapter)
-        if locked:
-            refuse_untrue(locked, model, adapter, found.form.tensors)
+        found = derive_declared(model, config, settings, registry, locked)
+        family, architecture = found.family.name, found.form.architecture.name
+        request = _ask_with_closed_form(model, settings, config, found)
         beside = check_rows(settings.root, model.tokenizer, (config.file, model.checkpoint), found.form)
         known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))
     else:
@@ -175,15 +154,17 @@ def _derive(
             architecture = architecture_name(model, config, family, registry)
         from_config = clean_config(model, config)
         given = make_factory_config(model, config) if model.factory else from_config
+        adapter = read_adapter(model, settings, config)
         request = _ask_for_build(model, settings, adapter, family=family, architecture=architecture, config=given)
         said = f"{architecture} is compared only with its budget: closed_form = false"
         note = Finding("unknown-closed-form", said, "", "note", table_key=("closed_form",))
         said = f"there is a closed form for {architecture}, and closed_form = false turns it off"
         warning = note._replace(message=said, fix="remove closed_form = false", severity="warning")
         notes = (note, warning) if registry.find(family, architecture) else (note,)
-        known = replace(known, family=family, architecture=model.factory or architecture, findings=notes)
+        known = replace(known, findings=notes)
     filed = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
-    return replace(known, request=request._replace(filed=filed))
+    request = request._replace(filed=filed)
+    return replace(known, family=family, architecture=model.factory or architecture, request=request)
 
 
 def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tuple[Finding, ...]:
@@ -197,14 +178,6 @@ def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tup
     if model.init_command and is_written:
         fix = f"if that is intended, {model.init_command} --write rewrites its table; else {fix}"
     return first._replace(message=f"{first.message}; it is built with {counted}", fix=fix), *others
-
-
-def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
-    if model.adapter is None:
-        return None
-    from pytest_bertsize.config.adapter import adapter_of
-
-    return adapter_of(model, settings, config)
 
 
 # the request to the helper process
@@ -237,9 +210,7 @@ def _ask_for_build(model: Model, settings: Settings, adapter: Adapter | None, **
     return asked._replace(paths=settings.import_paths, hub=source.of_hub(settings)) if asked.runs_own_code else asked
 
 
-def _ask_with_closed_form(
-    model: Model, settings: Settings, config: ModelConfig, found: Derivation, adapter: Adapter | None
-) -> Request:
+def _ask_with_closed_form(model: Model, settings: Settings, config: ModelConfig, found: Derivation) -> Request:
     """Request the build of a model whose size the closed form has bounded."""
     architecture, own = found.form.architecture, model.factory is not None
     for_build: dict[str, Any] = found.values.for_build
@@ -254,7 +225,7 @@ def _ask_with_closed_form(
     return _ask_for_build(
         model,
         settings,
-        adapter,
+        found.adapter,
         family=found.family.name,
         architecture=architecture.name,
         config=make_factory_config(model, config) if own else for_build,

@@ -210,4 +210,7 @@ def test_what_several_backbones_cannot_have_is_refused_with_a_sentence(
 def test_a_budget_may_name_the_parts_of_each_tower(tmp_path: Path) -> None:
     table = f'{TWO}budget."ctx_model.encoder" = 400\nbudget.question_model = {{ exact = 420 }}\n'
     found = subject(tmp_path, table)
-    assert {"ctx_model.encoder", "question_model.pooler", "question_model.embeddings.word"} <= {*found.component_names}
+    names = found.component_names
+    assert {"ctx_model.encoder", "question_model.pooler", "question_model.embeddings.word"} <= {*names}
+    inside = [name.rpartition(".")[2] for name in names if name.startswith("ctx_model.embeddings.")]
+    assert inside == ["word", "position", "token_type", "norm"]  # in the family's order, whatever the hash seed

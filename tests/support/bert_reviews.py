@@ -39,7 +39,8 @@ def derived(file: str = "config.json", **keys: Any) -> Subject:
     found = derive(settings.models["zh"], config, (BERT, architecture))
     request = Request("zh", "bert", architecture.name, found.values.for_build, {})
     model = settings.models["zh"]
-    return Subject(model, settings, "bert", architecture.name, config=config, derivation=found, request=request)
+    subject = Subject(model, config, found, settings=settings, family="bert", architecture=architecture.name)
+    return replace(subject, request=request)
 
 
 def chinese() -> ClosedForm:

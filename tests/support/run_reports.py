@@ -227,14 +227,14 @@ def not_built(name: str = "broken") -> ModelReport:
 
 def refused(name: str = "hostile") -> ModelReport:
     finding = Finding("config-refused", 'the key "auto_map" runs code', "remove it", file="config.json", line=3)
-    subject = Subject(derived(FILE).model.replace(config="config.json"), derived(FILE).settings)
+    subject = Subject(derived(FILE).model.replace(config="config.json"), settings=derived(FILE).settings)
     return plain(report_model(review_of(subject, name, {}, finding)))
 
 
 def without_closed_form(name: str = "own") -> ModelReport:
     """Held to its budget alone."""
     model = derived(FILE).model.replace(config="models/own/config.json", closed_form=False)
-    subject = Subject(model, derived(FILE).settings, "bert", "OwnModel")
+    subject = Subject(model, settings=derived(FILE).settings, family="bert", architecture="OwnModel")
     return plain(report_model(hold(review_of(subject, name, {"total": "120M"}), bert(12, 512, tied=True))))
 
 
