@@ -214,8 +214,8 @@ def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
 # A hook of Python's sees neither a child process nor a library's own calls. A filter needs no privilege, and containers
 # permit it, though mostly no network namespace; it lasts as long as the process, and its children inherit it.
 
+# ``AUDIT_ARCH_*`` of linux/audit.h, and the number of the call ``socket(2)``, for each machine
 _OF_THE_MACHINE = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""``AUDIT_ARCH_*`` of linux/audit.h, and the number of the call ``socket(2)``, for each machine."""
 _IO_URING_SETUP = 425  # on every machine; through it sockets are made without a call of ``socket(2)``
 _X32 = 0x40000000  # from here on, x86-64 has each of its calls under a second number
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of linux/bpf_common.h: LD|W|ABS, JEQ|K, JGE|K, RET|K

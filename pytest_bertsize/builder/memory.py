@@ -27,8 +27,8 @@ from pytest_bertsize.files import open_regular, replace_file
 FOLDER = "d/bertsize"  # the folder of the cache, inside pytest's own cache folder
 MOST_FILES = {".json": 1_000, ".stamps": 100}  # the most entries, and lists of stamps, by their suffix
 LARGEST = 32 * 1024 * 1024  # the most bytes of a file; the entry of a model of 1,000 layers has 2 MB
+# prefixes of the environment variables that Python and the libraries read
 _READ = ("CUDA", "HF_", "HOME", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
-"""Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
 _NAME = re.compile("[0-9a-f]{64}")
 
@@ -49,8 +49,8 @@ class Memory:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # returns whether a build equals the closed form whose hash is in the request; the gate sets this function
         self.agrees: Callable[[Request, Built], bool] = lambda *_: False
-        """Returns whether a build equals the closed form whose hash is in the request; the gate sets this function."""
         self._stamp = cache(_stamp)
         self._is_unchanged = cache(self._compare_stamps)  # most builds of a run have the same list
 

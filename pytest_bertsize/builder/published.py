@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 
 from pytest_bertsize.wording import nearest_to
 
+# Repositories on the hub, each with its publisher, the values of its config that a count needs, and their source.
+# ``status`` is ``hub`` if the values are in the hub's own file at ``revision``, as its git blob proves; ``publisher``
+# if they are from the publisher's repository on GitHub; ``unverified`` if all ``copies`` found elsewhere have them.
 CATALOGUE = Path(__file__).with_name("published.json")
-"""Repositories on the hub, each with its publisher, the values of its config that a count needs, and their source.
-
-``status`` is ``hub`` if the values are in the hub's own file at ``revision``, as its git blob proves; ``publisher`` if
-they are from the publisher's repository on GitHub; ``unverified`` if all ``copies`` found elsewhere have them.
-"""
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
 BY_HUB = "by hub in pyproject.toml"  # the reason that a name means a file of the project

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 MOST_NAMED = 4  # the most differences, or tensors, that one sentence names; it counts the rest
 MOST_COMPARED = 10_000  # the most tensors that only the file has; with more, it belongs to another model altogether
 OTHER_CONFIG = "write the config and the architecture that it was saved with, or name the checkpoint of this model"
+# the names of buffers that older versions of transformers saved, and that newer ones do not load
 NOT_PARAMETERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
     r"|(?:attn|crossattention)\.(?:bias|masked_bias)"  # causal masks: GPT2Model._keys_to_ignore_on_load_unexpected
     r"|(?:encoder|decoder)\.version)$"  # fairseq's: BartPreTrainedModel._keys_to_ignore_on_load_unexpected
 )
-"""Pattern of the names of buffers that older versions of transformers saved, and that newer ones do not load."""
 
 
 def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterator[Finding]:

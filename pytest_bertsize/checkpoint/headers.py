@@ -36,8 +36,8 @@ MOST_NAMED = 4  # the most files that one sentence names; it counts the rest
 LENGTH = 8  # the number of bytes at the start of a file that give the length of its header
 
 _OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
+# bits of one element, by dtype in safetensors 0.8
 BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
-"""Bits of one element, by dtype in safetensors 0.8."""
 
 _Size = Annotated[int, Meta(ge=0)]
 

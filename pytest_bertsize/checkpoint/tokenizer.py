@@ -23,9 +23,9 @@ ADDED = "added_tokens.json"  # the file beside an older tokenizer's vocab.txt or
 LARGEST = 48 * 1024 * 1024  # the most bytes of a JSON file; the tokenizer.json of Gemma 2 and mmBERT has 34 million
 LARGEST_TEXT = 16 * 1024 * 1024  # the most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million
 MULTIPLES = (8, 16, 32, 64, 128)  # to which rows are often padded, for speed
+# the file beside a vocab.txt that fairseq wrote (BERTweet, PhoBERT), and the number of ids that such a vocab.txt lacks:
+# ``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``
 OF_FAIRSEQ, FAIRSEQ_SPECIALS = "bpe.codes", 5
-"""The file beside a vocab.txt that fairseq wrote (BERTweet, PhoBERT), and the number of ids that such a vocab.txt
-lacks: ``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 Ids = Annotated[dict[str, Id], msgspec.Meta(min_length=1)]

@@ -37,6 +37,8 @@ NUM_LABELS = "num_labels"
 NO_FAMILY = Family("", ConfigKeys(()), ())  # the family of a class without a config
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}  # the ends of sentence-transformers' classes
 ENCODERS = ("T5EncoderModel", "MT5EncoderModel")  # sentence-transformers uses only the encoder of these families
+# modules of sentence-transformers (Reimers and Gurevych 2019, arXiv 1908.10084) beside its transformer, by their
+# classes' names: each is a family of one class, whose keys are those of the config in its folder
 MODULES = {
     "Dense": declare.family(
         "Dense",
@@ -49,10 +51,6 @@ MODULES = {
         "LayerNorm", sizes="D dimension 768", classes="LayerNorm   body", body="norm   layer_norm D"
     ),
 }
-"""Modules of sentence-transformers (Reimers and Gurevych 2019, arXiv 1908.10084) beside its transformer, by the names
-of their classes: each is a family of one class, whose keys are those of the config in its folder. A residual has a
-projection if its input and output differ in width.
-"""
 
 
 class Part(Struct, frozen=True):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
     from pytest_bertsize.inventory import Inventory
 
+# families whose FLOPs were compared with torch's counter, class by class
 PROVEN = (
     *("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "albert", "electra", "ernie", "megatron-bert"),
     *("rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "ibert", "layoutlm", "bert-generation"),
@@ -27,19 +28,17 @@ PROVEN = (
     *("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "gpt_neox"),
     *("modernbert-decoder", "jina_embeddings_v3"),
 )
-"""Families whose FLOPs were compared with torch's counter, class by class."""
 TURNED = PROVEN[PROVEN.index("llama") :]  # rotary positions, whose angles were a product of their own before ANGLES
 ANGLES = (5, 16)
 
 FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")  # not for each token
+# ends of classes' names: such a head runs once for a text, except in decoders, which score each token
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-"""Ends of class names: the head of such a class runs once for a text, except in decoders, which score each token."""
 UNUSED = "encoder.cross_attention"  # a text alone does not use it: it needs another model's states
 LINEAR = ("linear", "quantised_linear")
+# the linear layers after an attention; as wide as their inputs are its two matrix products over all pairs of tokens:
+# queries with keys, and weights with values
 OUTPUTS = ("attention.output.dense", "attention.dense", "attention.out_lin", "attn.o_proj", "attn.out_proj", "attn.Wo")
-"""The linear layers after an attention. The width of their inputs is that of the attention's two matrix products over
-all pairs of tokens: queries with keys, and weights with values.
-"""
 
 UNEXPECTED = "unexpected"  # the component of products that belong to no other component
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
 
 PREFIX = "base_model.model"  # the path at which PEFT keeps the whole model
+# children of a module: the target of an adapter, the original of a saved module, and the copy that trains
 TARGET, ORIGINAL, COPY = "base_layer", "original_module", "modules_to_save.default"
-"""The children of a module: the target of an adapter; the original of a saved module, and the copy that trains."""
 LORA = "adapters.lora"
 SAVED = "adapters.modules_to_save"
 LINEAR = ("linear", "transposed_linear")  # PEFT's linear layers: torch.nn.Linear, and Conv1D of transformers
@@ -55,8 +55,7 @@ class _Placement:
 
     def __init__(self, adapter: Adapter, terms: Sequence[Term]) -> None:
         self.adapter, self.terms = adapter, terms
-        self.modules: dict[str, Module] = {}
-        """All modules by their paths, each after the module around it."""
+        self.modules: dict[str, Module] = {}  # by path, each after the module around it
         self.lists: set[str] = set()
         others: set[str] = set()
         for name, term in name_tensors(terms):

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")  # keys of lists with an entry for each layer
 MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7  # a sum of logarithms: a size that changes by a tenth adds about 0.1
+# the largest multiple of a present size that is tried, and the width and depth that small models try, too: BERT-large's
 FURTHEST, WIDEST, DEEPEST = 4, 1_024, 24
-"""The largest multiple of a present size that is tried, and the width and depth that are tried for small models, too:
-those of BERT-large."""
 MOST_TRIED = 32  # the most values of one size that are tried beside another size; these are the nearest ones
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")  # symbols of heads, of feed-forward sizes, of rows
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")  # widths of a head of their own

@@ -92,6 +92,7 @@ _DEFAULT = Adapter()
 _TYPES: Mapping[str, Any] = get_type_hints(Adapter, include_extras=True)
 COUNTED = tuple(key for key in _TYPES if key not in {"start", "targets_of", "method", "passed_on"})  # keys of a file
 SAID_BESIDE = ("peft_type", "init_lora_weights")
+# keys whose values PEFT never gets, such as those for scaling, dropout and initial values
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
@@ -100,7 +101,6 @@ INERT = frozenset(
         "inference_mode",
     }
 )
-"""Keys whose values PEFT never gets, such as those for scaling, dropout and initial values."""
 WITHOUT_CLOSED_FORM = (
     *("layer_replication", "target_parameters", "trainable_token_indices"),
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
@@ -112,6 +112,7 @@ KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, REFUSED
 _STARTS = re.compile("eva|pissa|corda|loftq|orthogonal|lora_ga|pissa_niter_[0-9]{1,9}|(?i:gaussian|olora|mica)")
 CUTTING = ("pissa", "olora", "loftq")  # init_lora_weights that cut a rank to the weight's rows or columns
 HANDED_OVER = ("pissa", "olora", "orthogonal")  # PEFT gets these, as ranks depend on them; loftq fails on meta
+# PEFT's default targets by family (TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING), for an adapter that names none
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),
@@ -122,17 +123,15 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     "deberta": ("in_proj",),
     "deberta-v2": ("query_proj", "value_proj"),
 }
-"""PEFT's default targets for an adapter without ``target_modules``, by family: the constant
-``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``."""
+# methods without a closed form that PEFT builds from numbers and names alone: no other model, no file, no code
 METHODS = (
     *("ADALORA", "BOFT", "FOURIERFT", "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "OFT", "PREFIX_TUNING"),
     *("PROMPT_TUNING", "P_TUNING", "TRAINABLE_TOKENS", "VERA"),
 )
-"""Methods without a closed form that PEFT builds from numbers and names alone: no other model, no file, no code."""
+# keys of another method than LoRA that set initial values, or name files, models or modes
 NEVER_PASSED_ON = INERT | {
     *("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path", "tokenizer_kwargs", "peft_type"),
 }
-"""Keys of a method other than LoRA that are not passed on: they set initial values, or name files, models or modes."""
 BUDGET_ALONE = "write closed_form = false to check its budget alone"
 
 

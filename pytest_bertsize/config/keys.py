@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
 NAMED_BY_LABELS = ("id2label", "label2id")  # objects with one entry per label, which may be many
 
+# the names that transformers knows (``ACT2FN``); ``prelu`` and ``xielu`` have parameters
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
     "leaky_relu linear mish quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh prelu xielu".split()
 )
-"""The names that transformers knows (``ACT2FN``); ``prelu`` and ``xielu`` have parameters."""
 
+# keys that change no count, but that the class gets, since it may refuse their values; overrides may set them
 PASSED = frozenset(
     "hidden_dropout_prob attention_probs_dropout_prob classifier_dropout initializer_range layer_norm_eps pad_token_id "
     "bos_token_id eos_token_id use_cache problem_type chunk_size_feed_forward".split()
 )
-"""Keys that change no count, but that the class gets, since it may refuse their values; overrides may set them."""
 
+# keys of published configs that change no count, and that the config class never gets
 WITHHELD = frozenset(
     # the origin of the file
     "model_type architectures transformers_version name_or_path _name_or_path _commit_hash tokenizer_class "
@@ -44,8 +45,8 @@ WITHHELD = frozenset(
     "dtype torch_dtype quantization_config "
     "attn_implementation _attn_implementation _attn_implementation_autoset".split()
 )
-"""Keys of published configs that change no count, and that the config class never gets."""
 
+# keys of published configs that change no count
 INERT = WITHHELD | frozenset(
     "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
     "language name "
@@ -63,8 +64,8 @@ INERT = WITHHELD | frozenset(
     "output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate "
     "suppress_tokens temperature top_k top_p typical_p".split()
 )
-"""Keys of published configs that change no count."""
 
+# keys that steer transformers itself: with them the library may build another model than the file describes
 REFUSED = {
     "attribute_map": "it renames the other keys of its file",
     "auto_map": "it names code to run in place of the library's class",
@@ -72,11 +73,11 @@ REFUSED = {
     "per_layer_config": "it gives single layers other sizes, which the class ignores",
     "trust_remote_code": "a config does not decide whether code runs",
 }
-"""Keys that steer transformers itself: with them the library may build another model than the file describes."""
 
 IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")  # a repository's name there runs its code
 DTYPES = frozenset(("None", "auto", "double", "float", "half", *OF_PARAMETERS))  # any other is looked up in torch
 
+# the names that libraries give to each size, by its symbol; a family reads one name and ignores the others
 SYNONYMS = {
     "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),
     "D": ("hidden_size", "d_model", "n_embd", "dim", "hidden_dim", "embed_dim", "emb_dim"),
@@ -87,7 +88,6 @@ SYNONYMS = {
     "T": ("type_vocab_size", "num_segments", "token_type_vocab_size", "num_token_types"),
     "C": ("num_labels", "n_labels", "num_classes", "n_classes"),
 }
-"""The names that libraries give to each size, by the size's symbol; a family reads one name and ignores the others."""
 
 LABELS = "C"  # the symbol of ``num_labels``
 
@@ -96,11 +96,11 @@ MOST_LAYERS = 1_000  # the most layers of a model: a layer takes 1.3 ms to build
 LONGEST_LIST = 1_000  # the most entries of a list: each is at least one module, which takes time to build
 MOST_LABELS = 100_000  # transformers makes a name for each label, and 10⁸ names end in a MemoryError
 _WORD = re.compile(r"\w{1,100}")
+# messages for a wrong size, each with its fix; a run and the what-if page use them
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write a size, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""A message for a wrong size, and its fix, as in the three constants above; a run and the what-if page use all four."""
 
 
 class WrongValue(BadValue):
@@ -388,9 +388,9 @@ class Values(NamedTuple):
     switches: dict[str, Any]  # booleans, words and tuples by key
     for_build: dict[str, object]  # arguments of the config class: the values under the names in the file
     findings: tuple[Finding, ...]  # warnings alone: with an error no values are returned
+    # what the closed form assumes by key, ``encoder.hidden_size`` for one in an object, defaults too; a missing size is
+    # left out if the library takes another size in its place
     assumed: Mapping[str, object] = MappingProxyType({})
-    """Values by key that the closed form assumes, also defaults; a key in an object is written ``encoder.hidden_size``.
-    A missing size is left out if the library takes another size in its place."""
     unknown: tuple[str, ...] = ()  # keys of the file that the family does not know, and the config class does not get
 
 

@@ -73,14 +73,15 @@ TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"  # each 
 _PRUNES = "transformers 4 removes heads from layers, which fails on the meta device"
 _COPIES = "transformers 4 then copies tied tensors"
 _TIES_LAYERS = "transformers 4 then ties layer by layer, which has no closed form"
+# keys that transformers 4 reads for every family, and transformers 5 ignores
 BEFORE_5 = {
     "pruned_heads": Refused(({}, None), _PRUNES, "save the pruned sizes"),
     "torchscript": Refused((False, None), _COPIES, "write false, and set it in the code that traces"),
     "tie_encoder_decoder": Refused((False, None), _TIES_LAYERS, "write false"),
 }
-"""Keys that transformers 4 reads for every family, and transformers 5 ignores."""
 
 ACTIVATIONS = "https://github.com/huggingface/transformers/commits/main/src/transformers/activations.py"
+# words of ``ACT2FN`` with the first release that has them; xIELU came with Apertus (transformers#39381)
 ACTIVATIONS_SINCE = {
     "prelu": (4, 49),
     "xielu": (4, 56),
@@ -88,7 +89,6 @@ ACTIVATIONS_SINCE = {
     "hardswish": (5, 4),
     "sqrtsoftplus": (5, 8),
 }
-"""Words of ``ACT2FN`` with the first release that has them; xIELU came with Apertus (transformers#39381)."""
 
 
 def _with_refused(keys: ConfigKeys) -> ConfigKeys:
@@ -101,8 +101,8 @@ def _without_word(word: str) -> Callable[[ConfigKeys], ConfigKeys]:
     return _each_changed("choices", lambda each: each._replace(words=[one for one in each.words if one not in gone]))
 
 
+# changes of the keys of every family since older releases
 EVERYWHERE = (
     Until(V4, _with_refused, TIED_BY_EACH),
     *(Until(since, _without_word(word), ACTIVATIONS) for word, since in ACTIVATIONS_SINCE.items()),
 )
-"""Changes of the keys of every family since older releases."""

@@ -37,15 +37,15 @@ SETTINGS = tuple(
     for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 MOST_MODULES = 50
+# keys with the arguments that sentence-transformers passes to the config, and to the class, of transformers
 OF_CONFIG, OF_MODEL = ("config_args", "config_kwargs"), ("model_args", "model_kwargs")
-"""Keys with the arguments that sentence-transformers passes to the config, and to the class, of transformers."""
+# arguments of sentence-transformers that affect no count, and ``add_pooling_layer``, which is counted
 OF_LOADING = frozenset(
     {
         *("add_pooling_layer", "attn_implementation", "torch_dtype", "dtype", "trust_remote_code", "revision", "token"),
         *("cache_dir", "local_files_only", "device_map", "low_cpu_mem_usage", "use_safetensors", "code_revision"),
     }
 )
-"""Arguments of sentence-transformers that affect no count, and ``add_pooling_layer``, which is counted."""
 BY_FACTORY = (
     'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
     "SentenceTransformer"

@@ -96,13 +96,12 @@ class _Reading:
     ) -> None:
         self.keys, self.config, self.architecture = keys, config, architecture
         self.findings: dict[Finding, None] = {}
-        self.wrong: set[str] = set()
-        """Keys that have an error."""
+        self.wrong: set[str] = set()  # keys that have an error
         self._written = merge_overrides(config, overrides, keys.aliases)
         self._overridden = {keys.aliases.get(key, key) for key in overrides}
         self._handed_over = keys.meaningful | PASSED | keys.inert
+        # the alias that the file or the table has in place of a key, by the key's own name
         self._aliases = {keys.aliases[alias]: alias for alias in self._written if alias in keys.aliases}
-        """The alias that the file or the table has in place of a key, by the key's own name."""
         self.values = {key: value for key, value in self._written.items() if key not in keys.aliases}  # an alias wins
         for key, alias in self._aliases.items():
             value = self._written[alias]

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 TORCHS = ("aten", "prim", "prims")  # namespaces of operations that torch has itself
+# the names of torch's operations that multiply matrices or vectors
 PRODUCT = re.compile(
     r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp|_trilinear"
 )
-"""Pattern of the names of torch's operations that multiply matrices or vectors."""
 NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
 TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
@@ -65,12 +65,12 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     return tuple(watch.flops.items())
 
 
+# formulas that torch's counter lacks: each takes the shapes of an operation's arguments
 PRODUCTS: Mapping[Any, Any] = {
     torch.ops.aten.mv: lambda matrix, _vector, **_: 2 * prod(matrix),
     torch.ops.aten.addmv: lambda _bias, matrix, _vector, **_: 2 * prod(matrix),
     torch.ops.aten.dot: lambda vector, _other, **_: 2 * prod(vector),
 }
-"""Formulas that torch's counter lacks: each takes the shapes of an operation's arguments."""
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here

@@ -294,10 +294,10 @@ def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
 
 MOST_LOOKED_AT = 500_000  # objects that can hold others, in all modules: a second
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
+# Python's own modules, whose objects are not searched; Python 3.9 lists only the built-in ones
 OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
-"""Names of Python's own modules, whose objects are not searched; Python 3.9 lists only the built-in ones."""
+# libraries whose classes and functions refer to no parameters of a model
 LIBRARIES = frozenset({"torch", "transformers", "peft", *OF_PYTHON})
-"""Libraries whose classes and functions refer to no parameters of a model."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 
 

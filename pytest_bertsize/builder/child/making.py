@@ -284,6 +284,7 @@ def _run_until_handed(request: Request) -> Any:
     return returned
 
 
+# runs the shell script ``$0`` up to its first Python command, and prints the folder, words and environment of that
 FIRST_PYTHON = r"""
 exec 3>&1 >&2
 python() { { printf '%s\0' "$PWD" "$#" "$@"; env -0; printf '\0'; } >&3; exit; }
@@ -294,7 +295,6 @@ deepspeed() { exit; }
 torchrun() { exit; }
 . "$0"
 """
-"""Runs the shell script ``$0`` up to its first Python command, and prints the folder, words and environment of that."""
 
 
 def _follow_shell(request: Request) -> Request:

@@ -11,21 +11,19 @@ from pytest_bertsize.builder.confined import Refused, refuse
 
 WORDPIECE = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SENTENCES = ("<s>", "</s>", "<unk>", "<pad>", "<mask>")
+# Special tokens by family, for families whose tokenizers have as many tokens as the word embeddings have rows. Other
+# families have not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for
+# 32,100 (#23199), camembert 32,005 for 32,004 (#2020); layoutlm has the tokenizers of two families.
 SPECIAL: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "distilbert", "electra", "mobilebert", "convbert"), WORDPIECE),
     **dict.fromkeys(("roberta", "xlm-roberta", "longformer", "data2vec-text"), SENTENCES),
     "albert": ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
     "gpt2": ("<|endoftext|>",),
 }
-"""Special tokens by family, for families whose tokenizers have as many tokens as the word embeddings have rows.
-
-Other families have not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for
-32,100 (#23199), camembert 32,005 for 32,004 (#2020); layoutlm has the tokenizers of two families.
-"""
+# tokens in brackets, which a vocabulary of word pieces has not, except a few: Chinese BERT has ``<S>``
 NEW = re.compile(
     r"(?!.unused\d|<extra_id_|<[ST]>|<\|endoftext\|>)(?:\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\})", re.ASCII
 )
-"""Pattern of tokens in brackets, which a vocabulary of word pieces has not, except a few: Chinese BERT has ``<S>``."""
 SPECIAL_KEYS = re.compile("(bos|eos|unk|sep|pad|cls|mask)_token|additional_special_tokens")  # arguments that add tokens
 OTHER_KEYS = re.compile(r"vocab|merges|_tokens?(?:_|$)|tokenizer_(?:file|object)")  # that add an unknown number
 TAKEN: dict[str, int] = {}  # the assumed number of tokens of each missing tokenizer, by the tokenizer's name
