@@ -1,4 +1,4 @@
-"""Find the base of a run, and refuse a change of the interpreter that only the table makes.
+"""Open the project of a run: find its base, and refuse a change of the interpreter that only the table makes.
 
 The modules for git and base are imported only for a run with a base: most runs have none.
 """
@@ -9,24 +9,50 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from pytest_bertsize.closed_forms.registry import Registry, registry_of
+from pytest_bertsize.config.which_release import AskedAbout, asked_about
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
-from pytest_bertsize.table.settings import Settings, SettingsError
+from pytest_bertsize.table.settings import Settings, SettingsError, load
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.closed_forms.registry import Registry
 
 LARGEST_EVENT = 32 * 1024 * 1024  # the most bytes of an event that are read; GitHub sends none of more than 25 MB
 NONE = "none"  # the value of --bert-budget-base that compares with nothing, not even in a pull request
 NOT_IN_EVENT = "refs/merge_group.base_sha"  # no commit has this name, which a message shows if the event has none
 # GitLab's variables for the target branch's head (only in a pipeline of merged results) and for the merge base
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
+
+
+class Project(NamedTuple):
+    """A project as a run reads it before anything is built."""
+
+    settings: Settings
+    about: AskedAbout
+    registry: Registry
+    base: Baseline | None
+
+
+def open_project(table: Path, base: str | None, python: str | None, prefix: str, *, builds: bool) -> Project:
+    """Read the table and the base of a run; raise SettingsError for a mistake.
+
+    :param base: the value of the option ``base``, whose name begins with ``prefix``; ``None`` if it is not given.
+    :param python: the interpreter that the option ``python`` names in place of the table's.
+    """
+    settings = load(table)
+    if python is not None:
+        settings = replace(settings, interpreter=in_folder(Path.cwd(), python))
+    about = asked_about(settings)
+    registry = registry_of(settings, about.release)
+    former = read_base(settings, base, registry, f"{prefix}base")
+    _check_interpreter(settings, python, former, f"{prefix}python", builds=builds)
+    return Project(settings, about, registry, former)
 
 
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
@@ -119,12 +145,7 @@ def _read_queue(environment: Mapping[str, str]) -> str:
     return said if is_commit else NOT_IN_EVENT
 
 
-def replace_interpreter(today: Settings, asked: str | None) -> Settings:
-    """Return the settings with the interpreter that an option names, in place of the table's."""
-    return today if asked is None else replace(today, interpreter=in_folder(Path.cwd(), asked))
-
-
-def check_interpreter(
+def _check_interpreter(
     today: Settings, asked: str | None, baseline: Baseline | None, option: str, *, builds: bool
 ) -> None:
     """Refuse an interpreter of the table alone that the base does not have, or one that is asked for and cannot be run.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.base.run_base import read_last_commit
-from pytest_bertsize.commands.check import read_declared, review_all
+from pytest_bertsize.base.run_base import open_project, read_last_commit
+from pytest_bertsize.commands.check import choose_models, review_all
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, read_style, say
 from pytest_bertsize.reports.ci import refuse_ci
 from pytest_bertsize.reports.drawing import draw_marked
@@ -36,15 +36,16 @@ def accept(  # noqa: PLR0913  (the options of the command)
     try:
         refuse_ci("bertsize accept")
         check_reason(reason, "--reason")
-        project = read_declared("bertsize accept", root, names, helper, base=base, python=python)
+        project = open_project(root / "pyproject.toml", base, python, "--", builds=True)
+        chosen = choose_models(names, project.settings, "bertsize accept")
         lock = read_lock_to_change(project.settings, "update")
         if base is None:  # budgets that are looser than at the base get the reason too
             project = project._replace(base=read_last_commit(project.settings, project.registry))
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     writer = Writer(project.settings, "update", lock, reason)
-    gate, models = review_all(project, helper, Mode(detail=False, verb="update", reason=reason), lock)
-    for name in project.names:
+    gate, models = review_all(project, chosen, helper, Mode(detail=False, verb="update", reason=reason), lock)
+    for name in chosen:
         writer.ask(gate.changes_to_write(name))
     writer.write()
     style = read_style(out)

@@ -5,29 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
-from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
-from pytest_bertsize.closed_forms.registry import registry_of
+from pytest_bertsize.base.run_base import open_project
 from pytest_bertsize.commands.console import print_mistakes, read_style, say
-from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base, report_model
 from pytest_bertsize.reports.outcome import Outcome, name_unchecked, summarize_run
 from pytest_bertsize.reports.terminal import draw_failure, take_common
 from pytest_bertsize.review.gate import Gate, Mode
-from pytest_bertsize.table.settings import SettingsError, find_declared, load
+from pytest_bertsize.table.settings import SettingsError, find_declared
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.base.run_base import Project
     from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.config.which_release import AskedAbout
     from pytest_bertsize.reports.drawing import Style
     from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.table.settings import Settings
@@ -56,61 +52,42 @@ def check(  # noqa: PLR0913  (the options of the command)
     :param strict: without a build, fail a model that nothing counts, and a factory's model that only its lock counts.
     """
     try:
-        project = read_declared("bertsize check", root, names, helper, base=base, python=python)
+        builds = helper is not None
+        project = open_project(root / "pyproject.toml", base, python, "--", builds=builds)
+        chosen = choose_models(names, project.settings, "bertsize check")
         lock = read_lock(project.settings)
         asked = report_files(reports, Path.cwd(), project.settings, "--report")
     except SettingsError as error:
         return print_mistakes([str(error)], err)
-    files = replace(asked, base=report_base(project.base), builds=helper is not None, asked=project.about)
+    files = replace(asked, base=report_base(project.base), builds=builds, asked=project.about)
     files.write([], {})
     if files.problems:
         return print_mistakes(files.problems, err)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)
-    _, models = review_all(project, helper, mode, lock)
+    _, models = review_all(project, chosen, helper, mode, lock)
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
     files.write(models, outcome.versions, is_final=True)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
     return outcome.status
 
 
-class Declared(NamedTuple):
-    """A project as a command reads it before anything is built."""
-
-    settings: Settings
-    names: list[str]  # the names of the models that the command is for
-    about: AskedAbout
-    registry: Registry
-    base: Baseline | None
-
-
-def read_declared(
-    command: str, root: Path, names: Sequence[str], helper: Helper | None, *, base: str | None, python: str | None
-) -> Declared:
-    """Read the table and the base for a ``command`` such as ``bertsize check``; raise SettingsError for a mistake."""
-    settings = replace_interpreter(load(root / "pyproject.toml"), python)
+def choose_models(names: Sequence[str], settings: Settings, command: str) -> list[str]:
+    """Return the declared models that a command names, all if it names none; raise SettingsError for another name."""
     for name in names:
         find_declared(name, settings, command, f"{command} NAME")
-    about = asked_about(settings)
-    registry = registry_of(settings, about.release)
-    former = read_base(settings, base, registry, "--base")
-    check_interpreter(settings, python, former, "--python", builds=helper is not None)
-    return Declared(settings, [each for each in settings.names if not names or each in names], about, registry, former)
+    return [each for each in settings.names if not names or each in names]
 
 
 def review_all(
-    project: Declared, helper: Helper | None, mode: Mode, lock: Lock | None
+    project: Project, names: Sequence[str], helper: Helper | None, mode: Mode, lock: Lock | None
 ) -> tuple[Gate, list[ModelReport]]:
     """Build the models, and review them; without a helper, review them without a build."""
-    settings, result = project.settings, helper.result if helper else None
-    gate = Gate(settings, project.registry, result, project.base, mode, lock)
+    result = helper.result if helper else None
+    gate = Gate(project.settings, project.registry, result, project.base, mode, lock)
     try:
         if helper:
-            if settings.interpreter:
-                helper.build_with(settings.interpreter.path, settings.interpreter.written)
-            if helper.memory:
-                helper.memory.agrees = gate.agrees
-            helper.ask([*gate.find_requests(gate.list_needed(project.names)).values()])
-        return gate, [report_model(gate.review(name)) for name in project.names]
+            gate.request_builds(helper, gate.list_needed(names))
+        return gate, [report_model(gate.review(name)) for name in names]
     finally:
         if helper:
             helper.stop()

@@ -16,10 +16,8 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
-from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
+from pytest_bertsize.base.run_base import NONE, open_project, read_base
 from pytest_bertsize.builder.messages import Built, NotBuilt
-from pytest_bertsize.closed_forms.registry import registry_of
-from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin.failures import Attachments
 from pytest_bertsize.plugin.items import Collector, refuse_other_tables, table_path
 from pytest_bertsize.plugin.ledger import Ledger, Rewriter
@@ -32,7 +30,7 @@ from pytest_bertsize.reports.outcome import name_unchecked
 from pytest_bertsize.review.accept import Verb, check_reason, read_lock_to_change
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.limits import Growth
-from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.settings import SettingsError
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -48,29 +46,27 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         if verb:
             reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
         refuse_other_tables(config)
-        python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
-        settings = replace_interpreter(load(table_path(config)), python)
+        base, python = config.getoption("bert_budget_base"), config.getoption("bert_budget_python")
+        project = open_project(table_path(config), base, python, "--bert-budget-", builds=builds)
+        settings = project.settings
         lock = read_lock_to_change(settings, verb) if verb else read_lock(settings)
-        asked = asked_about(settings)
-        registry = registry_of(settings, asked.release)
-        base = read_base(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
-        check_interpreter(settings, python, base, option, builds=builds)
         written, folder = config.getoption("bert_budget_report"), config.invocation_params.dir
         files = report_files(written, folder, settings, "--bert-budget-report")
-        reports = replace(files, base=report_base(base), builds=builds, asked=asked)
+        reports = replace(files, base=report_base(project.base), builds=builds, asked=project.about)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     detail, strict = bool(reports) or config.get_verbosity() > 0, config.getoption("bert_budget_strict")
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb, strict=strict, reason=reason)
     result = helper.result if helper else read_results(config)
-    config.stash[GATE] = gate = Gate(settings, registry, result if builds else None, base, mode, lock)
+    gate = Gate(settings, project.registry, result if builds else None, project.base, mode, lock)
+    config.stash[GATE] = gate
     selection, plugins = Selection(config), list[object]()
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
         config.stash[LEDGER] = Ledger(config, helper.versions, reports, selection, rewriter)
         controller = Controller([*gate.find_requests(gate.settings.names)], helper)
         plugins = [*filter(None, [rewriter]), config.stash[LEDGER], controller]
-        _ask_helper(helper, gate, config, builds=builds)
+        _ask_helper(helper, gate, config)
     for each in (*plugins, selection, Collector(gate), Attachments()):  # without names: no ``-p no:NAME`` disables them
         config.pluginmanager.register(each)
 
@@ -96,29 +92,23 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model, for tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        settings = load(table_path(config))
-        check_interpreter(settings, None, None, "", builds=True)
-        registry = registry_of(settings, asked_about(settings).release)
-        needs_base = any(isinstance(limit.measure, Growth) for limit in settings.limits.values())
-        base = read_base(settings, None, registry, "--bert-budget-base") if needs_base else None
+        settings, _, registry, base = open_project(table_path(config), NONE, None, "", builds=True)
+        if any(isinstance(limit.measure, Growth) for limit in settings.limits.values()):
+            base = read_base(settings, None, registry, "--bert-budget-base")
         config.stash[GATE] = gate = Gate(settings, registry, helper.result, base, lock=read_lock(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error
     else:
-        _ask_helper(helper, gate, config, builds=True)
+        _ask_helper(helper, gate, config)
 
 
-def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bool) -> None:
-    if builds and (interpreter := gate.settings.interpreter):
-        helper.build_with(interpreter.path, interpreter.written)
-    if helper.memory:
-        helper.memory.agrees = gate.agrees
-        if not config.getoption("bert_budget_cache"):
-            with contextlib.suppress(OSError):  # a folder that may not be written: nothing is remembered
-                config.cache.mkdir("bertsize")  # with its .gitignore
+def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config) -> None:
+    if helper.memory and not config.getoption("bert_budget_cache"):
+        with contextlib.suppress(OSError):  # a folder that may not be written: nothing is remembered
+            config.cache.mkdir("bertsize")  # with its .gitignore
     if not config.getoption("collectonly"):
-        helper.ask([*gate.find_requests(gate.settings.names).values()])
+        gate.request_builds(helper, gate.settings.names)
 
 
 def status_of_run(config: pytest.Config) -> int:

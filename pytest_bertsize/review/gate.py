@@ -18,6 +18,7 @@ from pytest_bertsize.review.put_back import plan_rebuilds
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.accept import BudgetChanges, Verb
     from pytest_bertsize.review.put_back import PutBack
@@ -133,6 +134,14 @@ class Gate:
             return ""
         return render_model(name, subject.to_locked(built))
 
+    def request_builds(self, helper: Helper, names: Iterable[str]) -> None:
+        """Ask a helper process, with the table's interpreter, for the builds that the models ``names`` need."""
+        if interpreter := self.settings.interpreter:
+            helper.build_with(interpreter.path, interpreter.written)
+        if helper.memory:
+            helper.memory.agrees = self._agrees
+        helper.ask([*self.find_requests(names).values()])
+
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
         """Return the requests to build the models ``names``, and again with the former values of changed keys."""
         found: dict[str, Request] = {}
@@ -150,7 +159,7 @@ class Gate:
             return ""
         return sha256(repr(subject.form.terms).encode()).hexdigest()
 
-    def agrees(self, request: Request, built: Built) -> bool:
+    def _agrees(self, request: Request, built: Built) -> bool:
         """Return whether a built model equals the closed form whose hash its request has."""
         form = self.subject(request.name).form
         return form is not None and check.is_equal(form, built)
