@@ -105,6 +105,7 @@ TESTS_OF = {
     "review/against_base": [
         "base/test_baseline.py",
         "base/test_loosening.py",
+        "base/test_three_answers.py",
         "review/test_against_lock.py",
         "review/test_since_base.py",
         "review/test_measures_at_base.py",

@@ -171,7 +171,7 @@ def _list_notes(
 
 def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
     """Yield each limited quantity with its value at the base, then bytes and FLOPs that have no limit and changed."""
-    subject, comparison = found.subject, found.comparison
+    subject = found.subject
     before = Measurable(base, former.form, former.written_keys)
     today = Measurable(held, subject.form, subject.written_keys)
     for each in found.measured:
@@ -181,7 +181,7 @@ def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base
         yield each._replace(base=then.actual if then else None)
     asked: list[Measure] = [AsBytes(None, "unique")]
     is_as_derived = not (found.actual and found.expected and found.actual.own != found.expected.own)
-    if is_as_derived and (held.unique != base.unique or (comparison and comparison.moved)):
+    if is_as_derived:
         positions = (side.form.dims.sizes.get("P") for side in (subject.derivation, former.derivation) if side)
         asked.append(Flops(min([TOKENS, *filter(None, positions)])))
     for measure in asked:
