@@ -42,20 +42,12 @@ _NOTHING: Mapping[Verb, str] = {
 WHY = 'give a reason before you commit, because a run with a base needs one: bertsize accept --reason "…"'
 
 
-class Refused(Struct, frozen=True):
-    """A limit that stays as it is, and why."""
-
-    model: str
-    component: str
-    why: str
-
-
 class BudgetChanges(Struct, frozen=True):
     """The changes that a run makes for one model; plain data, because an xdist worker sends it as a dict."""
 
     model: str
     changes: list[Change] = []
-    refused: list[Refused] = []
+    refused: dict[str, str] = {}  # the reason why the limit of a component stays as it is, though the model fails
     asks_why: bool = False  # True if a run with a base requires a reason: for raising, for loosening by hand
     block: str | None = None  # the model's block of the lock; "" if the model fails, None if the run writes no lock
     before: dict[str, Any] | None = None  # the model's report with its budget before these changes
@@ -72,7 +64,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     others = [each for each in review.errors if each.kind not in {*BROKEN, "over-growth"} and not each.asks_why]
     is_unexplained = any(each.asks_why for each in review.errors)
     limits = {limit.table_key: limit for limit in review.budget}
-    changes, refused = [], []
+    changes, refused = [], {}
     for finding in (each for each in review.errors if each.kind in BROKEN):
         limit = limits[finding.table_key]
         bound = limit.bound(finding.kind)
@@ -85,20 +77,20 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
         else:
             changes.append(_change_limit(review.name, limit, bound, finding.actual or 0))
             continue
-        refused.append(Refused(review.name, limit.component, why))
+        refused[limit.component] = why
     asks_why = bool(changes) or (is_unexplained and not others)
     return BudgetChanges(review.name, changes, refused, asks_why)
 
 
 def lower_limits(review: Review) -> BudgetChanges:
     """Return, for each limit that may be lowered, the value with which the model just passes, in the limit's style."""
-    changes, refused, held = [], [], review.held
+    changes, refused, held = [], {}, review.held
     for limit in review.budget:
         is_growth = isinstance(limit.measure, Growth)
         if limit.table_key is None or limit.maximum is None or is_growth or limit.written_at("max") in NAMED:
             continue
         if review.verdict == "failed" or held is None:
-            refused.append(Refused(review.name, limit.component, "its model fails"))
+            refused[limit.component] = "its model fails"
         else:
             measured = review.find_measured(limit.component)
             count = measured.actual if measured else held.count_of(limit.component)
@@ -196,7 +188,7 @@ class Writer:
 
     def list_lines(self) -> Iterator[Line]:
         """Yield a line for each change, for the reason, for the lock, and for each failing limit that stays."""
-        refused = [each for asked in self._asked.values() for each in asked.refused]
+        refused = [(asked.model, *each) for asked in self._asked.values() for each in asked.refused.items()]
         for change in sorted(self.done, key=lambda change: self.settings.line(change.key) or 0):
             yield Line(sentence(change, self._read, self.settings))
         if self._explained and not self.problem:
@@ -208,8 +200,8 @@ class Writer:
             yield Line(f"{self.lock.file}: written for {listed(self._locked, MOST_NAMED)}; commit it", "→ ")
         for name in (each.model for each in self._asked.values() if each.block == ""):
             yield Line(f"{name}: its tensors are not written to the lock, because it fails", is_bad=True)
-        for each in refused:
-            yield Line(f"{each.model}: {each.component} is unchanged: {each.why}", is_bad=True)
+        for model, component, why in refused:
+            yield Line(f"{model}: {component} is unchanged: {why}", is_bad=True)
         if self.problem:
             yield Line(self.problem, is_bad=True)
         elif not self._asked:

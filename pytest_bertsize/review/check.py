@@ -52,6 +52,7 @@ def conclude(
     :param in_hand: the module that exists already, if none was built for this check.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
+    now: Locked | None = None
     if isinstance(built, NotBuilt):
         failed = f"{subject.architecture} could not be built: "
         message = f"{'' if built.kind is Why.ELSEWHERE else failed}{built.reason}"
@@ -60,9 +61,8 @@ def conclude(
     elif built:
         found = found.with_findings(*build_findings.check_hidden(built, found.name, accepted.lock))
         found = _review_build(found, built, accepted)
-        if accepted.lock:
-            found = compare_with_lock(found, subject.to_locked(built), accepted.lock)
-    return _hold_against_base(found, accepted)
+        now = subject.to_locked(built) if accepted.lock else None
+    return _hold_against_accepted(found, now, accepted)
 
 
 def conclude_unbuilt(
@@ -73,17 +73,16 @@ def conclude_unbuilt(
     :param strict: whether it is an error, not a warning, that only a build can count the model.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, unbuilt=True)
+    now: Locked | None = None
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         found = found.with_findings(Finding("checkpoint-differs", message, "", "warning"))
     if subject.form and not subject.model.has_config_of_build:
         found = _hold_limits(found, subject.form)
-        found = found.with_findings(*_note_insensitive(found))
-        if accepted.lock:  # the comparison is by tensor name, so repeated layers are unrolled
-            found = compare_with_lock(found, Locked(subject.form.tensors), accepted.lock)
+        now = Locked(subject.form.tensors) if accepted.lock else None  # which unrolls repeated layers
     elif subject.form or not subject.errors:
         found = _count_by_lock(found, accepted, "error" if strict else "warning")
-    return _hold_against_base(found, accepted)
+    return _hold_against_accepted(found, now, accepted)
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
@@ -95,17 +94,14 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         return replace(found.with_findings(finding), uncounted=True)
     assert lock
     assert locked
-    try:
-        found = _list_components(found, Built(locked.tensors, {}), accepted)
-    except Unusable as unusable:
-        return found.with_findings(*unusable.findings)
+    found = _list_components(found, Built(locked.tensors, {}), accepted)
+    if (actual := found.actual) is None:
+        return found
     found = replace(found, locked=AgainstLock(lock.file, is_there=True))
     if subject.model.factory:
         message = f"counted by {printable(lock.file)}, not built: its code may build a different model today"
         found = found.with_findings(Finding("build-failed", message, "check it with a build", severity))
-    assert found.actual
-    found = _hold_limits(found, found.actual)
-    return found.with_findings(*_note_insensitive(found))
+    return _hold_limits(found, actual)
 
 
 def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
@@ -125,7 +121,7 @@ def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None)
 
 
 def _list_components(found: Review, built: Built, accepted: Accepted) -> Review:
-    """Add the components of the tensors to a review; without a closed form, those of the base's lock too."""
+    """Add the tensors with their components, without a closed form those of the base's lock too, or why none fit."""
     subject, components = found.subject, None
     if subject.form is None:
         parts = (each.measure.part if isinstance(each.measure, Growth) else each.component for each in found.budget)
@@ -136,7 +132,7 @@ def _list_components(found: Review, built: Built, accepted: Accepted) -> Review:
             components = find_components(built.tensors, asked, subject.model.components, former_tensors)
         except NoComponent as wrong:
             fix, key = f"correct components.{wrong.key}", ("components", wrong.key)
-            raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=key)) from None
+            return found.with_findings(Finding("config-invalid", str(wrong), fix, table_key=key))
     actual = subject.form if built.agreed else inventory_of(built, subject.form, components)
     return replace(found, components=components, actual=actual)
 
@@ -149,12 +145,10 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
         *build_findings.note_published_configs(built.answered, "factory"),
         *(Finding("stood-in", each, "", "note", table_key=("factory",)) for each in built.stood_in),
     )
-    try:
-        found = _list_components(found, built, accepted)
-    except Unusable as unusable:
-        return found.with_findings(*unusable.findings)
-    actual, is_own = found.actual, subject.model.factory is not None
-    assert actual
+    found = _list_components(found, built, accepted)
+    if (actual := found.actual) is None:
+        return found
+    is_own = subject.model.factory is not None
     if subject.form and not built.agreed:
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
         command = (subject.model.init_command if found.in_hand is None else "") if is_own else None
@@ -174,7 +168,7 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
         from pytest_bertsize.checkpoint.differences import compare_checkpoint
 
         found = found.with_findings(*compare_checkpoint(subject.stored, built, actual))
-    return found.with_findings(*_note_insensitive(found))
+    return found
 
 
 def is_equal(form: ClosedForm, built: Built) -> bool:
@@ -220,8 +214,14 @@ def _note_insensitive(found: Review) -> list[Finding]:
     return [limit.make_finding("insensitive-budget", message, fix, "note")]
 
 
-def _hold_against_base(found: Review, accepted: Accepted) -> Review:
-    """Add to a review the changes since the base and the loosened limits, and to every finding its line."""
+def _hold_against_accepted(found: Review, now: Locked | None, accepted: Accepted) -> Review:
+    """Note an insensitive budget, compare with lock and base, and add its line to every finding.
+
+    :param now: the model as a lock records it; ``None`` if it is not compared with the lock.
+    """
+    found = found.with_findings(*_note_insensitive(found))
+    if now and accepted.lock:
+        found = compare_with_lock(found, now, accepted.lock)
     has_growth = any(isinstance(each.measure, Growth) for each in found.budget)
     if accepted.baseline or found.subject.model.budget.passes_already_over or has_growth:
         from pytest_bertsize.review.against_base import hold_against_base

@@ -94,23 +94,14 @@ class Subject(Declared, frozen=True, dict=True, kw_only=True):
 
 
 def examine(
-    model: Model,
-    settings: Settings,
-    registry: Registry,
-    *,
-    formulas: bool = False,
-    detail: bool = True,
-    built: Built | None = None,
-    locked: Locked | None = None,
+    model: Model, settings: Settings, registry: Registry, built: Built | None = None, locked: Locked | None = None
 ) -> Subject:
     """Read the config and derive the closed form. Mistakes become findings, never exceptions.
 
-    :param formulas: whether a report shows formulas; ``detail``: whether it shows tensors, notes and costs.
     :param built: the built model, if its table takes sizes from the build.
     :param locked: the model in the lock, if nothing is built.
     """
-    known = Subject(model, settings=settings, detail=detail, shows_formulas=formulas)
-    known = replace(known, family=model.family or "", architecture=model.architecture or "")
+    known = Subject(model, settings=settings, family=model.family or "", architecture=model.architecture or "")
     try:
         if model.has_config_of_build and built is None and not locked:
             adapter = read_adapter(model, settings, source.read_locked(model, {}))

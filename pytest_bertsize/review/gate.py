@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -63,9 +63,10 @@ class Gate:
         self._plan: Callable[[str], PutBack | None] = plan if self.mode.verb is None else lambda _: None
 
     def _examine(self, name: str, model: Model | None = None, built: Built | None = None) -> Subject:
-        model, mode = model or self.settings.models[name], self.mode
-        examined = partial(examine, model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail)
-        return examined(built=built, locked=find_sizes(self.lock, model) if self._result is None else None)
+        model = model or self.settings.models[name]
+        locked = find_sizes(self.lock, model) if self._result is None else None
+        found = examine(model, self.settings, self._registry, built, locked)
+        return replace(found, detail=self.mode.detail, shows_formulas=self.mode.formulas)
 
     def _change_budget(self, name: str) -> BudgetChanges:
         from pytest_bertsize.review.accept import lower_limits, raise_limits

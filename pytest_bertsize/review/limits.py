@@ -73,16 +73,15 @@ def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]
         name, measure = limit.component, limit.measure
         if measure is None or isinstance(measure, Growth):
             continue
-        before, problem = first.setdefault(name, limit), None
-        if before.measure != measure:
-            problem = BadValue(f"two limits of {name} differ: {before.measure}, and {measure}", "write one of them")
-        elif before is limit:
-            try:
+        before = first.setdefault(name, limit)
+        try:
+            if before is limit:
                 found.append(measure_one(measure, model))
-            except BadValue as bad:
-                problem = bad
-        if problem:
-            wrong.append(limit.make_finding("config-invalid", problem.message, problem.fix)._replace(component=None))
+            elif before.measure != measure:
+                differ = f"two limits of {name} differ: {before.measure}, and {measure}"
+                raise BadValue(differ, "write one of them")  # noqa: TRY301
+        except BadValue as bad:
+            wrong.append(limit.make_finding("config-invalid", bad.message, bad.fix)._replace(component=None))
     if wrong:
         raise Unusable(*wrong)
     return found

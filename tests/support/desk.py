@@ -21,7 +21,7 @@ from pytest_bertsize.table.rewrite import lowered, raised, settings_after
 from pytest_bertsize.table.settings import Settings, parse
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.accept import Refused, Verb
+    from pytest_bertsize.review.accept import Verb
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
@@ -61,8 +61,9 @@ class Run:
         return raised(asked) if self.verb == "update" else lowered(asked, self.settings)
 
     @property
-    def refused(self) -> list[Refused]:
-        return [each for name in self.settings.names for each in self.gate.changes(name).refused]
+    def refused(self) -> dict[str, dict[str, str]]:
+        found = {name: self.gate.changes(name).refused for name in self.settings.names}
+        return {name: refused for name, refused in found.items() if refused}
 
     def text(self) -> str:
         changes = self.changes()
