@@ -90,15 +90,10 @@ class ProjectReader:
         """
         self._files, self._today, self._registry, self._base = files, today, registry, base
         self._new_forms: list[str] = []
-        self._known: dict[str, tuple[Mapping[str, bytes], Any]] = {}
-        self._last: ProjectAtCommit | None = None
-        self._looked: dict[str, bytes] = {}
+        self._known: dict[str, tuple[Mapping[str, bytes], Locked | None, Any]] = {}
 
     def read_project(self) -> ProjectAtCommit:
         """Read the project in the commit that ``files`` reads now; raise Unreadable for its table."""
-        if self._last and self._files.has_same(self._looked):
-            return self._last
-        self._last, self._looked, is_whole = None, {}, True
         declared, keys = self._make_once("table", self._read_declared)
         named, hub = declared.lock, declared.hub
         if self._base:
@@ -109,23 +104,19 @@ class ProjectReader:
             locked = find_sizes(lock, model)
             count = partial(self._count_model, model, AtCommit(self._files, "", hub), locked)
             try:
-                found = self._make_once(f"{keys[name]} {hub!r} {locked!r}", count)
+                found = self._make_once(f"{keys[name]} {hub!r}", count, locked)
             except Unreadable as unread:
-                found, is_whole = ModelAtCommit(model, problem=str(unread), unread=unread), False
+                found = ModelAtCommit(model, problem=str(unread), unread=unread)
             models[name] = _add_lock(replace(found, model=model), lock)
-        project = ProjectAtCommit(models, declared, lock)
-        self._last = project if is_whole else None
-        return project
+        return ProjectAtCommit(models, declared, lock)
 
-    def _make_once(self, what: str, make: Callable[[], Any]) -> Any:
-        """Return the last result for ``what`` if the files that it was made from are unchanged, else a new one."""
-        looked, found = self._known.get(what, (None, None))
-        if looked is None or not self._files.has_same(looked):
+    def _make_once(self, what: str, make: Callable[[], Any], locked: Locked | None = None) -> Any:
+        """Return the last result for ``what`` if the files and the block that it was made from are unchanged."""
+        looked, before, found = self._known.get(what, (None, None, None))
+        if looked is None or before != locked or not self._files.has_same(looked):
             self._files.looked = {}
             found = make()
-            looked = self._files.looked
-            self._known[what] = looked, found
-        self._looked |= looked
+            self._known[what] = self._files.looked, locked, found
         return found
 
     def _read_declared(self) -> tuple[Settings, dict[str, str]]:
