@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.base.lock import Locked, render_lock
 from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
 
 if TYPE_CHECKING:
@@ -129,6 +131,19 @@ def test_a_model_that_gave_its_closed_form_up_keeps_the_count_of_its_base(base: 
     assert (found.inventory.unique, found.by) == (TOTAL, "closed form")
     assert [said for said in found.said if "cannot be counted" in said] == []
     assert "closed_form = false: the change is not attributed to keys" in found.said
+
+
+def test_a_model_that_has_a_closed_form_since_is_compared_with_the_lock_of_the_base(base: GitProject) -> None:
+    locking = f'[tool.bertsize]\nlock = "bertsize.lock"\n{textwrap.dedent(FITS)}'
+    form = base.review().subject.form
+    assert form
+    base.write("bertsize.lock", render_lock({"fits": Locked(form.tensors)}))
+    base.base_on(f"{locking}closed_form = false\n")
+    base.declare(locking)
+    found = compared(base)
+    assert found.inventory is not None
+    assert (found.by, found.inventory.unique, found.grown) == ("lock", TOTAL, 0)
+    assert found.inventory.components["encoder"] == ENCODER  # the components of today's closed form
 
 
 # several parts: a key is told with its part

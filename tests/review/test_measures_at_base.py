@@ -57,8 +57,10 @@ def test_what_a_change_takes_is_measured_as_its_limit_says(
     if tokens:
         flops = found.pop("flops")
         assert flops.what.startswith(f"{tokens} tokens, ")
+        assert flops.what.endswith(", by the closed form") == (not limits)
         assert flops.base
         assert flops.actual - flops.base == layer_of_a_pass(tokens)
+    assert not [each for each in found.values() if "closed form" in each.what]
     assert {name: (each.base, each.actual) for name, each in found.items()} == ({"bytes": in_bytes} if in_bytes else {})
 
 
