@@ -128,6 +128,7 @@ HEADLINES: list[tuple[dict[str, object], str]] = [
     ({"total": "102M"}, "zh: total 102,290,312, limit 102,000,000 (+290,312)"),
     ({"embeddings": {"min": "17M"}}, "zh: embeddings 16,622,592, limit 17,000,000 (-377,408)"),
     ({"head": 1, "encoder": 1, "embeddings": 1}, "zh: encoder 85,054,464, limit 1 (+85,054,463); 2 more findings"),
+    ({"encoder": "85M", "embeddings": 1}, "zh: embeddings 16,622,592, limit 1 (+16,622,591); 1 more finding"),
     ({"encodr": 1, "total": 1}, f"{UNKNOWN}; 1 more finding"),
     ({}, "zh: 102,290,312 parameters"),
 ]
@@ -262,6 +263,16 @@ def test_a_class_without_a_closed_form_has_the_components_that_it_builds() -> No
         found = hold(without_form(subject(adapters=limit), closed_form=False), chinese())
         message = 'the budget names the component "adapters", which BertForMaskedLM does not have'
         assert only(found).message == message
+
+
+def test_a_limited_component_has_a_row_also_if_the_model_lacks_it() -> None:
+    found = reviewed(pooler=0, bytes="1GB").component_names
+    assert {*found} - {*reviewed().component_names} == {"pooler"}
+
+
+def test_a_tensor_that_the_built_class_freezes_is_an_error() -> None:
+    found = reviewed(changed(**{NORM: Tensor(NORM, (768,), "embeddings.norm", trainable=False)}))
+    assert only(found).message.endswith("its tensors differ: bert.embeddings.LayerNorm.weight no longer trains: 768")
 
 
 # nothing is built
