@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.check import conclude_unbuilt, is_equal
+from pytest_bertsize.review.check import conclude, conclude_unbuilt, is_equal
 from pytest_bertsize.review.limits import Measured
 from tests.support.bert_reviews import (
     BERT,
@@ -271,8 +271,9 @@ def test_a_limited_component_has_a_row_also_if_the_model_lacks_it() -> None:
 
 
 def test_a_tensor_that_the_built_class_freezes_is_an_error() -> None:
-    found = reviewed(changed(**{NORM: Tensor(NORM, (768,), "embeddings.norm", trainable=False)}))
-    assert only(found).message.endswith("its tensors differ: bert.embeddings.LayerNorm.weight no longer trains: 768")
+    frozen = changed(**{NORM: Tensor(NORM, (768,), "", trainable=False)})
+    (error,) = conclude(subject().subject, Built(frozen.tensors, TIES)).errors
+    assert error.message.endswith("its tensors differ: bert.embeddings.LayerNorm.weight no longer trains: 768")
 
 
 # nothing is built
