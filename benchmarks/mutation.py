@@ -112,6 +112,7 @@ TESTS_OF = {
     ],
     "review/tensors": [
         "closed_forms/test_own_class.py",
+        "closed_forms/test_several_backbones.py",
         "review/test_off_closed_form.py",
         "review/test_review.py",
         "review/test_against_lock.py",

@@ -37,6 +37,8 @@ def test_a_quantity_is_read_exactly() -> None:
     for quantity, written, count in (
         *((PARAMETERS, "86_000_000", 86_000_000), (PARAMETERS, "0.5K", 500), (PARAMETERS, "102.290312M", 102_290_312)),
         *((BYTES, "512B", 512), (BYTES, "1KB", 1_000), (BYTES, "440MB", 440_000_000), (BYTES, "1.5GiB", 3 * 2**29)),
+        *((BYTES, "3GB", 3 * 10**9), (BYTES, "2TB", 2 * 10**12), (BYTES, "1TiB", 2**40), (BYTES, "3MiB", 3 * 2**20)),
+        *((PARAMETERS, "2B", 2 * 10**9), (PARAMETERS, "1T", 10**12), (BYTES, "1KiB", 1_024), (FLOPS, "1T", 10**12)),
         *((FLOPS, "22.34843136G", 22_348_431_360), (FLOPS, "9P", 9 * 10**15)),
     ):
         assert quantity.parse(written) == count
@@ -83,6 +85,12 @@ def test_room_has_the_digits_that_the_exact_number_begins_with() -> None:
     for left, quantity, text in (
         *((0, PARAMETERS, "0"), (-6_602_170, PARAMETERS, "-6.6M"), (-(10**24), PARAMETERS, "-1,000,000,000,000T")),
         *((-13_290_208, BYTES, "-13.2MB"), (999_999, BYTES, "+999kB"), (10**15, FLOPS, "+1P")),
+        *(
+            (-512, BYTES, "-512B"),
+            (71 * 10**8, BYTES, "+7.1GB"),
+            (2 * 10**12, BYTES, "+2TB"),
+            (71 * 10**8, FLOPS, "+7.1G"),
+        ),
     ):
         assert compact_left(left, quantity) == text
 

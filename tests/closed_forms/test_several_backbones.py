@@ -148,6 +148,10 @@ def test_electras_two_models_share_their_embeddings_where_the_table_says_so(tmp_
                 "question_model.embeddings.position_embeddings.weight (7, 4): they cannot be tied"
             ),
         ),
+        (
+            '{ "ctx_model.encoder.layer[:2]" = "question_model" }',
+            "tied: ctx_model.encoder.layer[:2] names 2 modules; name one",
+        ),
     ],
 )
 def test_what_cannot_be_one_is_a_mistake(tmp_path: Path, said: str, message: str) -> None:

@@ -189,6 +189,7 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
     (finding,) = found(more, unbuilt=True).findings
     assert finding.message == "it differs from a.lock: pool is new: 64 (weight 8×8)"
     untied = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part", tied_to="part0.weight")))
+    assert ([*found(untied, unbuilt=True).findings], len(found(untied).findings)) == ([], 1)  # another name alone
     freed = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part")))
     locked = found(freed, before=untied, unbuilt=True).locked
     assert locked

@@ -288,6 +288,7 @@ def test_the_closed_form_is_held_against_the_budget_where_nothing_is_built() -> 
     assert (found.verdict, found.errors, found.unbuilt) == ("passed", (), True)
     assert found.held is found.expected
     assert found.headline == "zh: 102,290,312 parameters by the closed form, not built"
+    assert replace(reviewed(), unbuilt=True).headline == "zh: 102,290,312 parameters by its lock, not built"
     found = unbuilt(total="102M", encodr=1)
     assert [each.kind for each in found.findings] == ["over-budget", "config-invalid"]
     assert (found.verdict, found.unbuilt) == ("failed", True)
