@@ -103,11 +103,6 @@ def _require_trust(found: Repository) -> None:
         raise NoRevision(f"git finds no repository at {found.root / '.git'}; run this in a clone of the project")
 
 
-def find_head(folder: Path) -> str | None:
-    """Return the full name of the commit that is checked out; ``None`` if git does not know of one."""
-    return _find_commit(folder, "HEAD")
-
-
 def resolve_commit(folder: Path, revision: str, reference: str | None = None) -> str:
     """Resolve a revision to the full name of one commit; raise NoRevision if there is none, or may be more than one.
 
@@ -116,7 +111,7 @@ def resolve_commit(folder: Path, revision: str, reference: str | None = None) ->
     :param reference: the full name of the branch, if CI and not a person names the revision.
     """
     find_repository(folder)
-    found = _find_commit(folder, reference or revision)
+    found = find_commit(folder, reference or revision)
     if found is None:
         raise NoRevision(_explain_unknown(revision, folder))
     if not _MEANS_ONE.fullmatch(reference or revision):
@@ -128,7 +123,8 @@ def resolve_commit(folder: Path, revision: str, reference: str | None = None) ->
     return found
 
 
-def _find_commit(folder: Path, revision: str) -> str | None:
+def find_commit(folder: Path, revision: str = "HEAD") -> str | None:
+    """Return the full name of the commit that a revision means; ``None`` if git does not know of one."""
     line = _ask_line(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     return line if line and COMMIT.fullmatch(line) else None  # for ^main, rev-parse prints ^ and a commit
 

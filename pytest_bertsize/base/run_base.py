@@ -74,12 +74,9 @@ def read_base(today: Settings, asked: str | None, registry: Registry, option: st
 
 def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
     """Return the project as it was last committed; ``None`` if there is no commit, or git does not answer."""
-    found = _resolve_name(today.root, "HEAD")
-    if found.commit is None:
-        return None
     from pytest_bertsize.base.baseline import read_baseline
 
-    found = read_baseline(replace(found, is_asked_for=False), today, registry)
+    found = read_baseline(replace(_resolve_name(today.root, "HEAD"), is_asked_for=False), today, registry)
     return found if found.commit else None
 
 
@@ -126,9 +123,9 @@ def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterato
     if branch := environment.get("GITHUB_BASE_REF"):
         yield f"origin/{branch}"
         if environment.get("GITHUB_REF", "").endswith("/merge"):
-            from pytest_bertsize.base.git import find_head
+            from pytest_bertsize.base.git import find_commit
 
-            if find_head(folder) == environment.get("GITHUB_SHA"):
+            if find_commit(folder) == environment.get("GITHUB_SHA"):
                 yield "HEAD^1"
 
 

@@ -68,9 +68,9 @@ class ReportFiles(Struct, frozen=True, dict=True):
     @cached_property
     def commit(self) -> str | None:
         """The checked-out commit."""
-        from pytest_bertsize.base.git import find_head
+        from pytest_bertsize.base.git import find_commit
 
-        return find_head(self.settings.root)
+        return find_commit(self.settings.root)
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.step_summary)

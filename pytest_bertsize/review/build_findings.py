@@ -47,12 +47,10 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
     tensors show that the code of the class reads the key as the closed form does.
     """
     for key, assumed in values.assumed.items():
-        if key in library.said and not _is_same(assumed, library.said[key]):
-            otherwise = f"reads {_show_value(library.said[key])}"
-        elif key not in library.said and is_off and not _is_same(assumed, None):
-            otherwise = "has no such key unless the file sets it"
-        else:
+        is_known, said = key in library.said, library.said.get(key)
+        if _is_same(assumed, said) or not (is_known or is_off):
             continue
+        otherwise = f"reads {_show_value(said)}" if is_known else "has no such key unless the file sets it"
         path = key.split(".")
         message = f"the closed form assumes {printable(key)} {_show_value(assumed)}, {library.by} {otherwise}"
         fix = f"write {shown(path[-1])} with the value that you mean; if the library ignores it, report that"

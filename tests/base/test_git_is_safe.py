@@ -20,7 +20,7 @@ import pytest
 
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base import git as git_module
-from pytest_bertsize.base.git import ask_git, find_head, find_renames, find_repository, resolve_commit
+from pytest_bertsize.base.git import ask_git, find_commit, find_renames, find_repository, resolve_commit
 from pytest_bertsize.base.history import read_history
 from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.closed_forms.registry import Registry
@@ -163,8 +163,8 @@ def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
     for asked in (None, "mian"):
         find_base(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
     Files(folder)
-    find_head(folder)
-    find_renames(folder, find_head(folder) or "HEAD", ["config.json"])
+    find_commit(folder)
+    find_renames(folder, find_commit(folder) or "HEAD", ["config.json"])
     status = check(folder, None, [str(folder.parent / "report.json")], base=base, out=out, err=out)
     return status, " ".join(out.getvalue().split())
 
@@ -201,7 +201,7 @@ def test_without_a_git_folder_there_is_no_repository(place: Place) -> None:
         place.set(brought, {**settings, **PROGRAMS["core.sshCommand"]})
         with pytest.raises(NoRevision, match="is not in a git repository"):
             resolve_commit(place.project.folder, "HEAD^1")
-        assert find_head(place.project.folder) is None
+        assert find_commit(place.project.folder) is None
         assert ask_git(place.project.folder, "rev-parse", "HEAD") is None
     assert not place.is_caught
 
@@ -256,7 +256,7 @@ def test_a_git_that_does_not_answer_is_not_waited_for(place: Place, monkeypatch:
     monkeypatch.setattr(git_module, "SECONDS", 0.05)
     with pytest.raises(NoRevision, match=r"^git did not answer within 0\.05 seconds; try again$"):
         resolve_commit(place.project.folder, "HEAD")
-    assert find_head(place.project.folder) is None
+    assert find_commit(place.project.folder) is None
 
 
 @pytest.mark.parametrize("key", ["protocol.ext.allow", "include.path"])
@@ -279,7 +279,7 @@ def test_a_git_of_the_request_is_not_called(place: Place, monkeypatch: pytest.Mo
     monkeypatch.chdir(folder)
     expected = place.repository.git("rev-parse", "HEAD")
     monkeypatch.setenv("PATH", os.pathsep.join([entry, os.environ["PATH"]]))
-    assert find_head(folder) == expected
+    assert find_commit(folder) == expected
     assert not place.is_caught
 
 
@@ -297,7 +297,7 @@ def test_a_repository_of_somebody_else_is_not_trusted(place: Place, monkeypatch:
 def test_a_further_work_tree_is_that_of_its_repository(place: Place, tmp_path: Path) -> None:
     place.repository.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "HEAD^1")
     place.bring()
-    assert find_head(tmp_path / "tree" / PROJECT) == place.repository.git("rev-parse", "HEAD^1")
+    assert find_commit(tmp_path / "tree" / PROJECT) == place.repository.git("rev-parse", "HEAD^1")
 
 
 def test_a_submodule_is_a_repository_of_its_own(place: Place, tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_submodule_is_a_repository_of_its_own(place: Place, tmp_path: Path) ->
     add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(place.repository.folder), "inner")
     outer.git(*add)
     outer.commit()
-    assert find_head(outer.folder / "inner" / PROJECT) == place.repository.git("rev-parse", "HEAD")
+    assert find_commit(outer.folder / "inner" / PROJECT) == place.repository.git("rev-parse", "HEAD")
     assert find_repository(outer.folder / "inner").root == outer.folder / "inner"
 
 
@@ -315,10 +315,10 @@ def test_a_file_that_is_only_called_git_is_passed_over_and_one_that_names_no_rep
     head, file = place.repository.git("rev-parse", "HEAD"), place.project.folder / ".git"
     for text in ("", "x gitdir: .git", "\xff"):
         file.write_text(text, encoding="latin-1")
-        assert find_head(place.project.folder) == head, text
+        assert find_commit(place.project.folder) == head, text
     for text in ("gitdir: ", "gitdir: nowhere", "gitdir: ..", "gitdir: " + "x" * 9_999):
         file.write_text(text)
-        assert find_head(place.project.folder) is None, text
+        assert find_commit(place.project.folder) is None, text
 
 
 def test_a_replaced_commit_is_what_its_name_says(place: Place) -> None:
