@@ -36,7 +36,7 @@ def report_model(review: Review) -> report.ModelReport:
     findings = [_copy(report.FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
     actual, expected, held = review.actual, review.expected, review.held
     subject, locked, compared = review.subject, review.locked, review.comparison
-    form, stored = subject.form, subject.stored
+    form, stored, former = subject.form, subject.stored, compared.former if compared else None
     is_counted = bool(held and (expected or not subject.model.closed_form))
     fits = [report.Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits]
     model = _copy(
@@ -81,11 +81,12 @@ def report_model(review: Review) -> report.ModelReport:
             report.Base,
             compared,
             revision=printable(compared.revision),
-            config=None if compared.config is None else printable(compared.config),
-            former_name=printable(compared.former_name),
+            config=former and printable(former.model.config),
+            former_name=printable(former.model.name) if former and former.model.name != review.name else "",
             total=compared.inventory.unique if compared.inventory else None,
             said=list(compared.said),
-            changes=[report_change(row) for row in compared.moved],
+            changes=[report_change(row) for row in compared.by_keys.moved],
+            method=compared.by_keys.method,
             tensors=_report_differences(compared.tensors),
         ),
         lock=locked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,15 +55,13 @@ class Comparison(Struct, frozen=True):
 
     revision: str
     commit: str
-    config: str | None = None  # the base's config; None if the model is new
+    said: tuple[str, ...]  # sentences on changes that a count does not show: a new model, a renamed file
+    former: ModelAtCommit | None = None  # None if the model is new
     inventory: Inventory | None = None  # the base's tensors; None if the model is new, or cannot be counted there
-    by: Literal["", "closed form", "lock"] = "closed form"  # the source of the base's count; "" if it has none
-    said: tuple[str, ...] = ()  # sentences on changes that a count does not show: a new model, a renamed file
-    moved: tuple[Moved, ...] = ()
-    method: str = ""
+    by: str = "closed form"  # the source of the base's count, "closed form" or "lock"; "" if it has none
+    by_keys: Attribution = Attribution(())
     tensors: tuple[Difference, ...] = ()  # changes of tensors; none if both sides have a closed form, with its keys
     is_new: bool = False  # True if the base declares no such model
-    former_name: str = ""  # the model's name at the base; "" if that is today's name
     grown: int = 0  # added parameters, over all components; the net change is grown - shrunk
     shrunk: int = 0
 
@@ -93,41 +91,30 @@ def _compare(
     model, revision, derivation = found.subject.model, baseline.revision, found.subject.derivation
     if former is None:
         is_new = baseline.find_mistake(model) is None
-        said = f"new: {revision} declares no such model" if is_new else f"its table at {revision} cannot be read"
-        return Comparison(revision, commit, said=(said,), is_new=is_new)
-    by_keys, unknown, tensors = Attribution(()), "", list[Difference]()
+        why = f"new: {revision} declares no such model" if is_new else f"its table at {revision} cannot be read"
+        return Comparison(revision, commit, (why,), is_new=is_new)
+    by_keys, notes, tensors = Attribution(()), list[str](), list[Difference]()
     base: Inventory | None = former.form
+    by = "closed form" if base else ""
     is_known = derivation is not None or found.components is not None  # else the names of its modules are unknown
-    is_by_lock = bool(former.locked and not (former.derivation and derivation) and is_known)
-    if is_by_lock and former.locked:
-        base = _add_components(found, Built(former.locked.tensors, {}))
+    if former.locked and is_known and not (former.derivation and derivation):
+        by, base = "lock", _add_components(found, Built(former.locked.tensors, {}))
         if found.actual:
             tensors = compare_inventories(base, found.actual)
         if found.actual and accepted.put_back:
-            by_keys, unknown = divide_change(accepted.put_back, base.own, found.actual, partial(_add_components, found))
+            by_keys, *notes = divide_change(accepted.put_back, base.own, found.actual, partial(_add_components, found))
             if not any(each.count for each in tensors):  # other names, and no count
-                by_keys, unknown = replace(by_keys, moved=tuple(row for row in by_keys.moved if row.key != CODE)), ""
-    elif former.derivation and derivation:
-        by_keys = attribute(former.derivation, derivation)
-        code = difference(found.actual.own, derivation.form.own) if found.actual else {}
-        by_keys = replace(by_keys, moved=(*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])))
+                by_keys, notes = replace(by_keys, moved=tuple(row for row in by_keys.moved if row.key != CODE)), []
+    else:
+        if former.derivation and derivation:
+            by_keys = attribute(former.derivation, derivation)
+            code = difference(found.actual.own, derivation.form.own) if found.actual else {}
+            by_keys = replace(by_keys, moved=(*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])))
+        notes = [*_list_notes(found, former, by_keys, revision)]
     now = found.actual or found.expected
     grown, shrunk = came_and_went(now.own, base.own) if now and base else (0, 0)
-    notes = _list_notes(found, former, by_keys, revision, is_by_lock=is_by_lock)
-    return Comparison(
-        revision,
-        commit,
-        former.model.config,
-        base,
-        "lock" if is_by_lock else "closed form" if base else "",
-        (*notes, *([unknown] if unknown else [])),
-        by_keys.moved,
-        by_keys.method,
-        (*tensors,),
-        former_name="" if former.model.name == model.name else former.model.name,
-        grown=grown,
-        shrunk=shrunk,
-    )
+    said = (*describe_move(former.model, model, revision), *filter(None, notes))
+    return Comparison(revision, commit, said, former, base, by, by_keys, (*tensors,), grown=grown, shrunk=shrunk)
 
 
 def _add_components(found: Review, built: Built) -> Inventory:
@@ -139,14 +126,9 @@ def _add_components(found: Review, built: Built) -> Inventory:
     return structure.inventory_of(built, components={**missing, **known})
 
 
-def _list_notes(
-    found: Review, former: ModelAtCommit, by_keys: Attribution, revision: str, *, is_by_lock: bool
-) -> Iterator[str]:
-    """Name what moved, why counts are not compared, and the changed keys that have no row."""
+def _list_notes(found: Review, former: ModelAtCommit, by_keys: Attribution, revision: str) -> Iterator[str]:
+    """Say why counts are not compared, and name the changed keys that have no row."""
     subject, before, after = found.subject, former.model, found.subject.model
-    yield from describe_move(before, after, revision)
-    if is_by_lock:
-        return
     if former.problem and not former.locked:
         yield f"at {revision} it cannot be counted: {former.problem}"
     uncounted = not before.closed_form or not after.closed_form or before.is_made_by_code

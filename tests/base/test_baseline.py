@@ -109,7 +109,7 @@ def test_a_config_that_was_refused_is_said(tmp_path: Path, tiny: dict[str, Any],
     found.write("config.json", tiny)
     comparison = compared(found)
     assert comparison.said[0].startswith("at main it cannot be counted: config.json")
-    assert (comparison.inventory, comparison.by, comparison.moved, comparison.is_new) == (None, "", (), False)
+    assert (comparison.inventory, comparison.by, comparison.by_keys.moved, comparison.is_new) == (None, "", (), False)
     assert found.errors() == []
 
 
@@ -155,7 +155,7 @@ def test_a_backbone_that_grows_is_told_by_its_key(tmp_path: Path, tiny: dict[str
     project.commit()
     project.write("other.json", {**tiny, "num_hidden_layers": 4})
     comparison = compared(project, asked="HEAD")
-    (row,) = comparison.moved
+    (row,) = comparison.by_keys.moved
     assert (row.key, row.before, row.after, row.total) == ("other.num_hidden_layers", "3", "4", LAYER)
     assert {name.partition(".")[0] for name in row.own} == {"other"}
 

@@ -274,12 +274,12 @@ def test_a_key_moved_what_builds_with_the_others_put_back_say(
     own.config(**config)
     own.code = code
     found = compared(own)
-    assert {row.key: row.total for row in found.moved} == moved
-    layers = [(row.before, row.after) for row in found.moved if row.key == "layers_num"]
+    assert {row.key: row.total for row in found.by_keys.moved} == moved
+    layers = [(row.before, row.after) for row in found.by_keys.moved if row.key == "layers_num"]
     assert layers == ([("3", str(config["layers_num"]))] if config else [])
     assert len(own.built) == 1 + builds  # today's first
     methods = {0: "", 1: "by 1 build of today's code with old values", 3: "by 3 builds of today's code with old values"}
-    assert found.method == methods[builds]
+    assert found.by_keys.method == methods[builds]
 
 
 def test_the_tensors_of_the_base_are_those_of_its_lock(own: OwnProject) -> None:
@@ -289,7 +289,7 @@ def test_the_tensors_of_the_base_are_those_of_its_lock(own: OwnProject) -> None:
     assert (found.said, found.by) == ((), "lock")
     assert found.inventory
     assert (found.inventory.unique, found.grown) == (TOTAL, LAYER)
-    (row,) = found.moved
+    (row,) = found.by_keys.moved
     assert dict(row.own) == {"encoder.layers.attn": 64, "encoder.layers.norm": 8}
 
 
@@ -307,7 +307,7 @@ def test_what_the_table_moved_is_told_from_what_the_code_moved(
     kept = "".join(line for line in TABLE.splitlines(keepends=True) if f" {key} = " not in line)
     own.git.declare(kept.replace("    config", f"{changed}    config"))
     own.by_table = POOL
-    assert [(each.key, each.before, each.after, each.total) for each in compared(own).moved] == [(*row, 64)]
+    assert [(each.key, each.before, each.after, each.total) for each in compared(own).by_keys.moved] == [(*row, 64)]
 
 
 UNKNOWN = "the effects of keys and code are not known: "
@@ -329,7 +329,7 @@ def test_keys_that_cannot_be_put_back_are_named(own: OwnProject, table: str, con
     own.refuses = lambda config: config["layers_num"] == 3 and not table
     own.code = POOL
     found = compared(own)
-    assert (found.said, found.moved) == ((f"these keys changed: {said}",), ())
+    assert (found.said, found.by_keys.moved) == ((f"these keys changed: {said}",), ())
     assert len(own.built) == len(own.gate("main").find_requests(["own"])) == (2 if FAILS in said else 1)
     assert {each.kind for each in found.tensors} == {"new"}
 
@@ -438,7 +438,7 @@ def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None
     own.become_base()
     own.code = {"summary.weight": (8, 8)}
     found = compared(own)
-    assert ([each.sentence for each in found.tensors], found.moved) == (
+    assert ([each.sentence for each in found.tensors], found.by_keys.moved) == (
         ["pool is now named summary, with the same shapes: 64"],
         (),
     )
