@@ -82,8 +82,7 @@ def review_all(
     project: Project, names: Sequence[str], helper: Helper | None, mode: Mode, lock: Lock | None
 ) -> tuple[Gate, list[ModelReport]]:
     """Build the models, and review them; without a helper, review them without a build."""
-    result = helper.result if helper else None
-    gate = Gate(project.settings, project.registry, result, project.base, mode, lock)
+    gate = Gate(project, helper.result if helper else None, mode, lock)
     try:
         if helper:
             gate.request_builds(helper, gate.list_needed(names))

@@ -58,8 +58,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     detail, strict = bool(reports) or config.get_verbosity() > 0, config.getoption("bert_budget_strict")
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb, strict=strict, reason=reason)
     result = helper.result if helper else read_results(config)
-    gate = Gate(settings, project.registry, result if builds else None, project.base, mode, lock)
-    config.stash[GATE] = gate
+    config.stash[GATE] = gate = Gate(project, result if builds else None, mode, lock)
     selection, plugins = Selection(config), list[object]()
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
@@ -92,10 +91,11 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model, for tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        settings, _, registry, base = open_project(table_path(config), NONE, None, "", builds=True)
+        project = open_project(table_path(config), NONE, None, "", builds=True)
+        settings = project.settings
         if any(isinstance(limit.measure, Growth) for limit in settings.limits.values()):
-            base = read_base(settings, None, registry, "--bert-budget-base")
-        config.stash[GATE] = gate = Gate(settings, registry, helper.result, base, lock=read_lock(settings))
+            project = project._replace(base=read_base(settings, None, project.registry, "--bert-budget-base"))
+        config.stash[GATE] = gate = Gate(project, helper.result, lock=read_lock(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error

@@ -17,15 +17,13 @@ from pytest_bertsize.review.examine import Subject, examine
 from pytest_bertsize.review.put_back import plan_rebuilds
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.run_base import Project
     from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.accept import BudgetChanges, Verb
-    from pytest_bertsize.review.put_back import PutBack
+    from pytest_bertsize.review.put_back import PutBack, Result
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Settings
 
 
 class Mode(Struct, frozen=True):
@@ -42,24 +40,18 @@ class Gate:
     """Examines, requests and reviews the declared models, under pytest or a command."""
 
     def __init__(
-        self,
-        settings: Settings,
-        registry: Registry,
-        result: Callable[[str], Built | NotBuilt] | None,
-        baseline: Baseline | None = None,
-        mode: Mode | None = None,
-        lock: Lock | None = None,
+        self, project: Project, result: Result | None, mode: Mode | None = None, lock: Lock | None = None
     ) -> None:
         """Examine nothing yet: a worker of xdist examines only the models of its own tests.
 
         :param result: returns the result of a requested build; ``None`` if nothing is built.
         """
-        self.settings, self.mode, self.lock = settings, mode or Mode(), lock
-        self._registry, self._baseline, self._result = registry, baseline, result
+        self.settings, self.mode, self.lock = project.settings, mode or Mode(), lock
+        self._registry, self._baseline, self._result = project.registry, project.base, result
         self.subject = cache(self._examine)  # the subject of a model, without building it
         self.reviewed = cache(lambda name: self._conclude(self.subject(name)))  # with the budget before any change
         self.changes = cache(self._change_budget)  # of a model's budget, and the failing limits that stay
-        plan = cache(lambda name: plan_rebuilds(self.subject(name), baseline, result))
+        plan = cache(lambda name: plan_rebuilds(self.subject(name), project.base, result))
         self._plan: Callable[[str], PutBack | None] = plan if self.mode.verb is None else lambda _: None
 
     def _examine(self, name: str, model: Model | None = None, built: Built | None = None) -> Subject:

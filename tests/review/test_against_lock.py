@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Lock, Locked, hash_sources, read_lock, render_lock
 from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt
-from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.review.tensors import AgainstLock, compare_with_lock
@@ -21,6 +20,7 @@ from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import load
 from tests.support.bert_reviews import subject as bert
+from tests.support.desk import as_project
 from tests.support.git_projects import GitProject, repository
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class OwnProject:
             code = {**self.code, **(self.by_table if (request.factory, request.kwargs) != ("own:build", {}) else {})}
             return Built(tensors(request.config, code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
 
-        gate = Gate(settings, Registry(), result, baseline, Mode(verb=verb), lock)
+        gate = Gate(as_project(settings, baseline), result, Mode(verb=verb), lock)
         return gate
 
     def accept(self, base: str | None = None) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from pytest_bertsize.base.lock import Lock
 from pytest_bertsize.builder.messages import NotBuilt
-from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.gate import Gate
 from tests.conftest import TINY
-from tests.support.desk import lay
+from tests.support.desk import as_project, lay
 
 
 def test_a_request_has_the_hash_of_its_closed_form_unless_a_lock_asks_for_tensors(tmp_path: Path) -> None:
@@ -17,7 +16,7 @@ def test_a_request_has_the_hash_of_its_closed_form_unless_a_lock_asks_for_tensor
     settings = lay(tmp_path, text, TINY, a=TINY, b={**TINY, "vocab_size": 102})
 
     def hashes(lock: Lock | None) -> set[str]:
-        gate = Gate(settings, Registry(), lambda _: NotBuilt("nobody builds here"), lock=lock)
+        gate = Gate(as_project(settings), lambda _: NotBuilt("nobody builds here"), lock=lock)
         return {each.closed_form for each in gate.find_requests(gate.settings.names).values()}
 
     assert len(hashes(None) - {""}) == len(settings.models)

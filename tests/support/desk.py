@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.baseline import Baseline
 from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit
+from pytest_bertsize.base.run_base import Project
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.which_release import AskedAbout
+from pytest_bertsize.release import NEWEST
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.rewrite import lowered, raised, settings_after
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.rewrite import Change
+
+
+def as_project(settings: Settings, baseline: Baseline | None = None) -> Project:
+    return Project(settings, AskedAbout(NEWEST, ""), Registry(), baseline)
 
 
 def as_derived(subject: Subject) -> Built:
@@ -47,7 +54,7 @@ class Run:
 
     def __post_init__(self) -> None:
         result = self._result if self.builds else None
-        self.gate = Gate(self.settings, Registry(), result, self.baseline, Mode(verb=self.verb))
+        self.gate = Gate(as_project(self.settings, self.baseline), result, Mode(verb=self.verb))
 
     def _result(self, name: str) -> Built | NotBuilt:
         return self.built[name] if name in self.built else as_derived(self.gate.subject(name))
