@@ -44,6 +44,7 @@ ALBERT = family(
           full_layer_layer_norm        layer_norm D              @encoder.norm
     pooler                             linear D D                @pooler                    when pooler
     """,
+    distances=shared_keys.DISTANCES.removeprefix("self."),
     lm_head=heads.lm_head("predictions", width="E", norm="LayerNorm", activation="hidden_act"),
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )

@@ -4,7 +4,8 @@ from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 
 # Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, the width of all
-# heads together in ``W``, that of embeddings in ``embeddings_width``.
+# heads together in ``W``, that of embeddings in ``embeddings_width``, and the names of the norms of a layer in
+# ``attention_norm`` and ``feed_forward_norm``.
 BERT = family(
     "bert",
     sizes="V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
@@ -19,15 +20,10 @@ BERT = family(
     causal="LMHeadModel",
     bert="""
     <embeddings>
-    <layers>
-    <pooler>
-    """,
-    layers="""
     encoder.layer × L
-      <attention>
-      <crossattention>
-      <feed_forward>
-      <more>
+      <layer>
+    <after_layers>
+    <pooler>
     """,
     embeddings="""
     embeddings
@@ -41,31 +37,37 @@ BERT = family(
     embeddings_norm="LayerNorm   layer_norm {embeddings_width}   @embeddings.norm",
     position_rows="P",
     embeddings_width="D",
+    layer="""
+    attention                    @encoder.attention
+      <attention>
+      <distances>
+    crossattention               @encoder.cross_attention   when get(add_cross_attention,False)
+      <attention>
+      <cross_distances>
+    <feed_forward>
+    <more>
+    """,
     attention="""
-    attention                                    @encoder.attention
-      self
-        query, key, value        linear D {W}
-        <distances>
-      output.dense               linear D D
-      output.LayerNorm           layer_norm D    @encoder.norm
+    self
+      <projections>
+    output.dense                 linear D D
+    {attention_norm}             layer_norm D    @encoder.norm
     """,
-    crossattention="""
-    crossattention                               @encoder.cross_attention  when add_cross_attention
-      self
-        query, key, value        linear D {W}
-      output.dense               linear D D
-      output.LayerNorm           layer_norm D    @encoder.norm
-    """,
-    distances=shared_keys.DISTANCES,
+    projections="query, key, value   linear D {W}",
     W="D",
-    more="",
+    attention_norm="output.LayerNorm",
+    distances=shared_keys.DISTANCES,
+    cross_distances="",
     feed_forward="""
     intermediate                                 @encoder.feed_forward
       dense                      linear D I
       intermediate_act_fn        activation hidden_act
     output.dense                 linear I D      @encoder.feed_forward
-    output.LayerNorm             layer_norm D    @encoder.norm
+    {feed_forward_norm}          layer_norm D    @encoder.norm
     """,
+    feed_forward_norm="output.LayerNorm",
+    more="",
+    after_layers="",
     pooler="pooler.dense         linear D D      @pooler  when pooler",
     body="<bert>",
     masked_lm=heads.MASKED_LM,
@@ -75,9 +77,7 @@ NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
 """
 # The base of families that never decode: BERT without cross-attention, with or without additions to the layers.
-ENCODER = family(
-    "bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=(), crossattention=""
-)
+ENCODER = family("bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=())
 
 # ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with the task types of ERNIE 2.0 (arXiv 1907.12412).
 ERNIE = family(

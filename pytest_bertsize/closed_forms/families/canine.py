@@ -55,5 +55,4 @@ CANINE = family(
       <layer>
     <pooler>
     """,
-    layer="<attention>\n<feed_forward>",
 )

@@ -34,38 +34,30 @@ num_attention_heads {num_attention_heads:,}
     """,
     stem="ConvBert",
     trees=ELECTRA.trees,
-    layers="""
+    projections="""
     H := A // R if A >= R else 1
     W := D // H // 2 * H
-    encoder.layer × L
-      attention                                               @encoder.attention
-        <mixed>
-      crossattention                                          @encoder.cross_attention   when add_cross_attention
-        <mixed>
-      -                                                       @encoder.feed_forward
-        intermediate
-          dense                  linear D I                   when G == 1
-          dense                                               when G != 1
-            weight               parameter G D//G I//G
-            bias                 parameter I
-          intermediate_act_fn    activation hidden_act
-        output.dense             linear I D                   when G == 1
-        output.dense                                          when G != 1
-          weight                 parameter G I//G D//G
-          bias                   parameter D
-        output.LayerNorm         layer_norm D                 @encoder.norm
+    query, key, value          linear D W
+    -                                                     @encoder.convolution
+      key_conv_attn_layer
+        depthwise.weight       parameter D 1 K
+        pointwise.weight       parameter W D 1
+        bias                   parameter W 1
+      conv_kernel_layer        linear W K*H
+      conv_out_layer           linear D W
     """,
-    mixed="""
-    self
-      query, key, value          linear D W
-      -                                                       @encoder.convolution
-        key_conv_attn_layer
-          depthwise.weight       parameter D 1 K
-          pointwise.weight       parameter W D 1
-          bias                   parameter W 1
-        conv_kernel_layer        linear W K*H
-        conv_out_layer           linear D W
-    output.dense                 linear D D
-    output.LayerNorm             layer_norm D                 @encoder.norm
+    feed_forward="""
+    intermediate                                          @encoder.feed_forward
+      dense                    linear D I                 when G == 1
+      dense                                               when G != 1
+        weight                 parameter G D//G I//G
+        bias                   parameter I
+      intermediate_act_fn      activation hidden_act
+    output.dense               linear I D                 @encoder.feed_forward   when G == 1
+    output.dense                                          @encoder.feed_forward   when G != 1
+      weight                   parameter G I//G D//G
+      bias                     parameter D
+    output.LayerNorm           layer_norm D               @encoder.norm
     """,
+    distances="",
 )

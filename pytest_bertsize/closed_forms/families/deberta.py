@@ -30,24 +30,21 @@ DEBERTA = family(
     *ForSequenceClassification   deberta.body + pooler + classifier
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    body="""
-    Far := M if M > 0 else P
+    trees=BERT.trees,
+    embeddings="""
     embeddings
       word_embeddings            embedding V get(E,D)           @embeddings.word
       position_embeddings        embedding P get(E,D)           @embeddings.position     when position_biased_input
       token_type_embeddings      embedding T get(E,D)           @embeddings.token_type   when T > 0
       embed_proj                 linear get(E,D) D bias=False   @embeddings.projection   when get(E,D) != D
       LayerNorm                  layer_norm D                   @embeddings.norm
+    """,
+    distances="",
+    after_layers="""
+    Far := M if M > 0 else P
     encoder
-      layer × L
-        attention                                               @encoder.attention
-          self
-            <projections>
-          output.dense           linear D D
-          output.LayerNorm       layer_norm D                   @encoder.norm
-        <feed_forward>
       rel_embeddings             embedding 2*{reach} D          @encoder.relative_position   when relative_attention
-      <more>
+      <in_encoder>
     """,
     projections="""
     q_bias, v_bias               parameter D
@@ -59,8 +56,13 @@ DEBERTA = family(
       pos_q_proj                 linear D D                     when "p2c" in pos_att_type
     """,
     reach="Far",
-    more="",
-    feed_forward=BERT.trees["feed_forward"],
+    in_encoder="",
+    body="""
+    <embeddings>
+    encoder.layer × L
+      <layer>
+    <after_layers>
+    """,
     pooler="pooler.dense  linear get(H,D) get(H,D)  @pooler",
     masked_lm="""
     named_again := tie_word_embeddings and before(5, 17) and not before(5)
@@ -107,7 +109,7 @@ DEBERTA_V2 = family(
       pos_key_proj           linear D N             when "c2p" in pos_att_type
       pos_query_proj         linear D N             when "p2c" in pos_att_type
     """,
-    more="""
+    in_encoder="""
     LayerNorm                layer_norm D           @encoder.relative_position   when norm_rel_ebd == "layer_norm"
     conv                                            @encoder.convolution         when get(K,0)
       conv                   conv1d D//get(G,1) D K

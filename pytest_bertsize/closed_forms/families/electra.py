@@ -29,7 +29,8 @@ ELECTRA = family(
     body="""
     <embeddings>
     embeddings_project         linear E D              @embeddings.projection   when E != D
-    <layers>
+    encoder.layer × L
+      <layer>
     """,
     lm_head=f"""
     generator_predictions                              @head.transform

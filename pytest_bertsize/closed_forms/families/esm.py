@@ -29,30 +29,20 @@ ESM = family(
     *ForTokenClassification
     """,
     trees=BERT.trees,
-    body="""
-    <embeddings>
-    encoder.layer × L
-      attention                                  @encoder.attention
-        <inside>
-      crossattention                             @encoder.cross_attention   when add_cross_attention
-        <inside>
-      intermediate.dense         linear D I      @encoder.feed_forward
-      output.dense               linear I D      @encoder.feed_forward
-      LayerNorm                  layer_norm D    @encoder.norm
-    encoder.emb_layer_norm_after layer_norm D    @encoder.norm
-    contact_head.regression      linear L*A 1    @head.contact
-    <pooler>
-    """,
     position_embeddings="position_embeddings  embedding P D  @embeddings.position  "
     'when before(4, 52) or position_embedding_type == "absolute"',
     segment_embeddings="",
     embeddings_norm="layer_norm  layer_norm D  @embeddings.norm  when emb_layer_norm_before",
-    inside="""
-    self
-      query, key, value          linear D D
-      <distances>
-    output.dense                 linear D D
-    LayerNorm                    layer_norm D    @encoder.norm
+    attention_norm="LayerNorm",
+    cross_distances="<distances>",
+    feed_forward="""
+    intermediate.dense             linear D I      @encoder.feed_forward
+    output.dense                   linear I D      @encoder.feed_forward
+    LayerNorm                      layer_norm D    @encoder.norm
+    """,
+    after_layers="""
+    encoder.emb_layer_norm_after   layer_norm D    @encoder.norm
+    contact_head.regression        linear L*A 1    @head.contact
     """,
     lm_head=heads.lm_head(last=heads.projection("decoder", "esm.embeddings.word_embeddings.weight")),
 )

@@ -22,12 +22,12 @@ FNET = family(
     """,
     stem="FNet",
     trees=BERT.trees,
-    body="""
-    <embeddings>
-    embeddings.projection        linear D D      @embeddings.projection
-    encoder.layer × L
-      fourier.output.LayerNorm   layer_norm D    @encoder.norm
-      <feed_forward>
-    <pooler>
+    embeddings_norm="""
+    LayerNorm                  layer_norm D    @embeddings.norm
+    projection                 linear D D      @embeddings.projection
+    """,
+    layer="""
+    fourier.output.LayerNorm   layer_norm D    @encoder.norm
+    <feed_forward>
     """,
 )

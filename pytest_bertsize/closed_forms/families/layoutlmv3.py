@@ -17,7 +17,6 @@ LAYOUTLMV3 = family(
     LayoutLMv3ForQuestionAnswering
     LayoutLMv3ForSequenceClassification   layoutlmv3.body + dense_classifier
     """,
-    W="D",
     body="""
     Side := W // K
     -                                                  when text_embed
@@ -31,8 +30,7 @@ LAYOUTLMV3 = family(
       pos_embed                   parameter 1 Side*Side+1 D
       LayerNorm, norm             layer_norm D
     encoder.layer × L
-      <attention>
-      <feed_forward>
+      <layer>
     encoder                                            @encoder.relative_position
       rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
       rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")

@@ -56,6 +56,7 @@ MOBILEBERT = family(
     pooler.dense                 linear D D           @pooler   when pooler and classifier_activation
     """,
     network=BERT.trees["feed_forward"].replace("D", "N"),
+    feed_forward_norm="output.LayerNorm",
     squeeze="""
     dense                        linear D B
     LayerNorm                    layer_norm B         @encoder.norm

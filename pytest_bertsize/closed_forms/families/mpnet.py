@@ -17,16 +17,9 @@ MPNET = family(
     stem="MPNet",
     trees="roberta",
     segment_embeddings="",
-    body="""
-    <embeddings>
-    encoder
-      layer × L
-        attention                                  @encoder.attention
-          attn.q, attn.k, attn.v   linear D D
-          attn.o                   linear D D
-          LayerNorm                layer_norm D    @encoder.norm
-        <feed_forward>
-      relative_attention_bias      embedding R A   @encoder.relative_position
-    <pooler>
+    attention="""
+    attn.q, attn.k, attn.v, attn.o   linear D D
+    LayerNorm                        layer_norm D   @encoder.norm
     """,
+    after_layers="encoder.relative_attention_bias   embedding R A   @encoder.relative_position",
 )

@@ -4,7 +4,7 @@ import re
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT, ENCODER
-from pytest_bertsize.closed_forms.parts import heads, shared_keys
+from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice, Index
 from pytest_bertsize.config.older_releases import unmentioned
 
@@ -52,7 +52,7 @@ LONGFORMER = family(
 
 QUANTISED = {
     part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER.trees[part])
-    for part in ("embeddings", "position_embeddings", "segment_embeddings", "attention", "feed_forward")
+    for part in ("embeddings", "position_embeddings", "segment_embeddings", "projections", "attention", "feed_forward")
 }
 
 # I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the default sizes of BERT's config.
@@ -67,40 +67,15 @@ IBERT = family(
     trees=QUANTISED,
 )
 
-# RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. Other
-# pre-norm families reuse the body; in these, the last norm replaces that of the embeddings. ``embeddings_norm`` is the
-# norm of the embeddings, ``across`` cross-attention's table of distances; both may be empty.
+# RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. In the other
+# pre-norm families, this norm replaces that of the embeddings.
 ROBERTA_PRELAYERNORM = family(
     "roberta-prelayernorm",
     ROBERTA,
     stem="RobertaPreLayerNorm",
-    body="""
-    <embeddings>
-    encoder.layer × L
-      attention                                  @encoder.attention
-        {before_attention}       layer_norm D    @encoder.norm
-        self
-          query, key, value      linear D D
-          <distances>
-        output.dense             linear D D
-      crossattention                             @encoder.cross_attention  when add_cross_attention
-        {before_attention}       layer_norm D    @encoder.norm
-        self
-          query, key, value      linear D D
-          <across>
-        output.dense             linear D D
-      {before_feed_forward}      layer_norm D    @encoder.norm
-      intermediate                               @encoder.feed_forward
-        dense                    linear D I
-        intermediate_act_fn      activation hidden_act
-      output.dense               linear I D      @encoder.feed_forward
-    {after_encoder}              layer_norm D    @encoder.norm
-    <pooler>
-    """,
-    before_attention="LayerNorm",
-    before_feed_forward="intermediate.LayerNorm",
-    after_encoder="LayerNorm",
-    across="",
+    attention_norm="LayerNorm",
+    feed_forward_norm="intermediate.LayerNorm",
+    after_layers="LayerNorm   layer_norm D   @encoder.norm",
 )
 
 # XLM-RoBERTa-XL (Goyal et al. 2021, arXiv 2105.00572): XLM-RoBERTa with billions of parameters.
@@ -111,9 +86,9 @@ XLM_ROBERTA_XL = family(
     stem="XLMRobertaXL",
     under="roberta",
     embeddings_norm="",
-    before_attention="self_attn_layer_norm",
-    before_feed_forward="LayerNorm",
-    after_encoder="encoder.LayerNorm",
+    attention_norm="self_attn_layer_norm",
+    feed_forward_norm="LayerNorm",
+    after_layers="encoder.LayerNorm   layer_norm D   @encoder.norm",
 )
 
 # Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): a pre-norm model with BERT's classes.
@@ -124,10 +99,9 @@ MEGATRON_BERT = family(
     stem="MegatronBert",
     under="bert",
     causal="ForCausalLM",
-    body=ROBERTA_PRELAYERNORM.trees["body"],
     embeddings_norm="",
-    before_attention="ln",
-    before_feed_forward="ln",
-    after_encoder="encoder.ln",
-    across=shared_keys.DISTANCES,
+    attention_norm="ln",
+    cross_distances="<distances>",
+    feed_forward_norm="ln",
+    after_layers="encoder.ln   layer_norm D   @encoder.norm",
 )

@@ -34,7 +34,8 @@ when value in ("relative_key", "relative_key_query")
     <embeddings>
     embeddings_project           linear get(E,D) D       @embeddings.projection   when get(E,D) != D
     encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
-    <layers>
+    encoder.layer × L
+      <layer>
     """,
     lm_head=heads.MASKED_LM,
 )

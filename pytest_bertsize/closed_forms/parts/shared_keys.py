@@ -23,7 +23,7 @@ KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}  # how many vectors distances multiply: query, or query and key
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
-DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
+DISTANCES = f"self.{TABLE}   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
