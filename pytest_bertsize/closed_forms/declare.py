@@ -77,8 +77,9 @@ def family(
             *ForSome             {under}.body                                    option add_pooling_layer=True
 
         ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument. ``*``
-        is replaced by the text ``stem``, by default the family's name with a capital letter, and ``{under}`` by the
-        text ``under``, by default that of ``like`` if it differs from the name of ``like``, else the family's name.
+        is replaced by the text ``stem``, by default the name of the first class if that is written out, without
+        ``Model``, else the family's name with a capital letter, and ``{under}`` by the text ``under``, by default that
+        of ``like`` if it differs from the name of ``like``, else the family's name.
     :param trees: trees and parts of trees by name, beside those of ``like``, or the name of a family that has them:
         ``<part>`` or ``{part}`` in a text is replaced by the text with that name.
     :param derive: a function that derives missing keys from the written ones, as the config class does.
@@ -93,7 +94,8 @@ def family(
     trees = FAMILIES[trees].trees if isinstance(trees, str) else trees
     keys = read_keys(like.keys, **said)
     own, under = name.replace("-", "_"), like.trees.get("under", "")
-    names = {"stem": name.capitalize(), "under": own if under in {"", like.name.replace("-", "_")} else under}
+    first = re.match(r"\s*(\w+)Model\b", classes)
+    names = {"stem": first[1] if first else name.capitalize(), "under": own if under in {"", like.name.replace("-", "_")} else under}
     known = {**like.trees, **trees, **names, **more}
     read = {each: fill(text, **known) for each, text in known.items()}
     rules = {**heads.RULES, **like.tree_rules, **tree_rules}

@@ -17,7 +17,7 @@ BIG_BIRD = family(
     """,
     until=(),
     classes="""
-    *Model, *ForPreTraining
+    BigBirdModel, *ForPreTraining
     *ForMaskedLM                 bert.body(pooler) + masked_lm
     *ForCausalLM                 bert.body(pooler) + masked_lm
     *ForSequenceClassification   bert.body(pooler) + dense_classifier
@@ -25,7 +25,6 @@ BIG_BIRD = family(
     *ForTokenClassification      bert.body(pooler) + classifier
     *ForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
     """,
-    stem="BigBird",
     under="bert",
     W="D bias=use_bias",
     pooler="pooler               linear D D      @pooler   when pooler",

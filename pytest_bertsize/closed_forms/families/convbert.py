@@ -27,12 +27,11 @@ num_attention_heads {num_attention_heads:,}
     """,
     ignored="PLAIN",
     classes="""
-    *Model, *ForMaskedLM
+    ConvBertModel, *ForMaskedLM
     *ForSequenceClassification   convbert.body + dense_classifier
     *ForTokenClassification, *ForQuestionAnswering
     *ForMultipleChoice           convbert.body + summary + choice
     """,
-    stem="ConvBert",
     trees=ELECTRA.trees,
     projections="""
     H := A // R if A >= R else 1

@@ -11,12 +11,11 @@ DISTILBERT = family(
     activations="activation gelu",
     ignored="NO_SEGMENTS",
     classes="""
-    *Model, *ForMaskedLM
+    DistilBertModel, *ForMaskedLM
     *ForSequenceClassification   distilbert.body + pre_classifier + classifier
     *ForMultipleChoice           distilbert.body + pre_classifier + choice
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    stem="DistilBert",
     trees="bert",
     segment_embeddings="",
     body="""

@@ -14,13 +14,12 @@ FNET = family(
     embedding_size, add_pooling_layer
     """,
     classes="""
-    *Model, *ForPreTraining
+    FNetModel, *ForPreTraining
     *ForMaskedLM              fnet.body(pooler) + masked_lm
     *ForNextSentencePrediction, *ForSequenceClassification, *ForMultipleChoice
     *ForTokenClassification   fnet.body(pooler) + classifier
     *ForQuestionAnswering     fnet.body(pooler) + span
     """,
-    stem="FNet",
     trees=BERT.trees,
     embeddings_norm="""
     LayerNorm                  layer_norm D    @embeddings.norm

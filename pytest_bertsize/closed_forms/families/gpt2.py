@@ -17,13 +17,12 @@ GPT2 = family(
     choices=heads.summary_choices("cls_index"),
     ignored="pruned_heads",
     classes="""
-    *Model, *LMHeadModel
+    GPT2Model, *LMHeadModel
     *DoubleHeadsModel            transformer.body + lm_head + summary
     *ForSequenceClassification   transformer.body + score
     *ForTokenClassification
     *ForQuestionAnswering        transformer.body + two_label_span
     """,
-    stem="GPT2",
     under="transformer",
     body="""
     wte                          embedding V D                   @embeddings.word
@@ -61,11 +60,10 @@ OPENAI_GPT = family(
     choices=(Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})), *heads.summary_choices("cls_index")),
     ignored="add_cross_attention, pruned_heads",
     classes="""
-    *Model, *LMHeadModel
+    OpenAIGPTModel, *LMHeadModel
     *DoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
     *ForSequenceClassification   transformer.body + score
     """,
-    stem="OpenAIGPT",
     under="transformer",
     body="""
     OWNED := lm_head_owns and tie_word_embeddings and not before(5)

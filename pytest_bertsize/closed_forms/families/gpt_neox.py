@@ -10,12 +10,11 @@ GPT_NEOX = family(
     activations="hidden_act gelu",
     ignored="ROTARY",
     classes="""
-    *Model, *ForCausalLM
+    GPTNeoXModel, *ForCausalLM
     *ForSequenceClassification   gpt_neox.body + score
     *ForTokenClassification
     *ForQuestionAnswering        gpt_neox.body + two_label_span
     """,
-    stem="GPTNeoX",
     body="""
     embed_in                     embedding V D                     @embeddings.word
     layers × L

@@ -133,11 +133,10 @@ EUROBERT = family(
     rules="PADS_WITHIN, EVEN_HEAD_DIM, EVEN_HEADS",
     until=(),
     classes="""
-    *Model, *ForMaskedLM
+    EuroBertModel, *ForMaskedLM
     *ForSequenceClassification   model.body + transform + classifier
     *ForTokenClassification
     """,
-    stem="EuroBert",
     stack="encoder",
     mlp_bias="mlp_bias",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),

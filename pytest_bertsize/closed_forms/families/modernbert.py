@@ -17,14 +17,13 @@ MODERNBERT = family(
     rules="PADS_WITHIN",
     ignored="ROTARY, embedding_size, add_pooling_layer",
     classes="""
-    *Model
+    ModernBertModel
     *ForMaskedLM                 model.body + transform + decoder
     *ForSequenceClassification   model.body + transform + classifier
     *ForTokenClassification      model.body + transform + classifier
     *ForQuestionAnswering        model.body + transform + classifier   since 4.51
     *ForMultipleChoice           model.body + transform + choice       since 4.55
     """,
-    stem="ModernBert",
     body="""
     embeddings.tok_embeddings    embedding V D                     @embeddings.word
     embeddings.norm              layer_norm D bias=norm_bias       @embeddings.norm
@@ -66,11 +65,10 @@ MODERNBERT_DECODER = family(
     rules=f"{PADS}PADS_WITHIN",
     until=(before("5.4.0", replaced(rules=MODERNBERT.keys.rules), "modernbert_decoder", "configuration"),),
     classes="""
-    *Model
+    ModernBertDecoderModel
     *ForCausalLM                 model.body + lm_head + decoder
     *ForSequenceClassification   model.body + transform + scores
     """,
-    stem="ModernBertDecoder",
     stack="decoder",
     inputs="q_proj, k_proj, v_proj  linear D D bias=attention_bias",
     lm_head=MODERNBERT.trees["transform"].replace("{head}", "lm_head"),

@@ -77,11 +77,10 @@ JINA_EMBEDDINGS_V3 = family(
     GTE,
     sizes="V 250002, D 1024, L 24, A 16, I 4096, T type_vocab_size 1",
     classes="""
-    *Model, *ForMaskedLM
+    JinaEmbeddingsV3Model, *ForMaskedLM
     *ForSequenceClassification   roberta.body + dense_classifier
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    stem="JinaEmbeddingsV3",
     under="roberta",
     mlp="""
     fc1                          linear D I

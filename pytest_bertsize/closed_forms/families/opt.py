@@ -11,11 +11,10 @@ OPT = family(
     activations="activation_function relu",
     ignored="pruned_heads, add_cross_attention",
     classes="""
-    *Model, *ForCausalLM
+    OPTModel, *ForCausalLM
     *ForSequenceClassification   model.body + score
     *ForQuestionAnswering
     """,
-    stem="OPT",
     under="model",
     body="""
     AFFINE := layer_norm_elementwise_affine

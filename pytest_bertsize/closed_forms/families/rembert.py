@@ -15,10 +15,9 @@ REMBERT = family(
     """,
     until=(),
     classes="""
-    *Model, *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
+    RemBertModel, *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    stem="RemBert",
     embeddings_width="E",
     body="""
     <bert>

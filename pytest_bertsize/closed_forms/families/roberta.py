@@ -67,7 +67,7 @@ IBERT = family(
     trees=QUANTISED,
 )
 
-# RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. In the other
+# RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. In other
 # pre-norm families, this norm replaces that of the embeddings.
 ROBERTA_PRELAYERNORM = family(
     "roberta-prelayernorm",

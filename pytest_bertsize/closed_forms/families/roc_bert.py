@@ -13,12 +13,11 @@ ROC_BERT = family(
     "Es shape_embed_dim 512",
     switches="concat_input true, enable_pronunciation true, enable_shape true",
     classes="""
-    *Model
+    RoCBertModel
     *ForPreTraining   roc_bert.body(pooler) + masked_lm
     *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    stem="RoCBert",
     body="""
     Folded := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)
     <bert>

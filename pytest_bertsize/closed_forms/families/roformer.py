@@ -20,13 +20,12 @@ when value in ("relative_key", "relative_key_query")
     pruned_heads, add_pooling_layer
     """,
     classes="""
-    *Model, *ForMaskedLM, *ForCausalLM
+    RoFormerModel, *ForMaskedLM, *ForCausalLM
     *ForSequenceClassification   roformer.body + dense_classifier
     *ForMultipleChoice           roformer.body + summary + choice
     *ForTokenClassification
     *ForQuestionAnswering        roformer.body + two_label_span
     """,
-    stem="RoFormer",
     trees="electra",
     position_embeddings="",
     embeddings_width="get(E,D)",

@@ -20,14 +20,13 @@ XLNET = family(
     """,
     ignored="add_cross_attention",
     classes="""
-    *Model, *LMHeadModel
+    XLNetModel, *LMHeadModel
     *ForSequenceClassification   transformer.body + summary + logits
     *ForMultipleChoice           transformer.body + summary + choice
     *ForTokenClassification
     *ForQuestionAnsweringSimple  transformer.body + span
     *ForQuestionAnswering        transformer.body + searched_span
     """,
-    stem="XLNet",
     under="transformer",
     body="""
     mask_emb                     parameter 1 1 D           @embeddings.mask
