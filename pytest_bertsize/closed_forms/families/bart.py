@@ -18,12 +18,10 @@ STACK = """
     <positions>
   layers × {layers}
     self_attn                                                   @{stack}.attention
-      q_proj, v_proj, out_proj  linear D D
-      k_proj                    linear D D bias={key_bias}
+      <attention>
     self_attn_layer_norm        layer_norm D                    @{stack}.norm
     encoder_attn                                                @{stack}.cross_attention  when {crosses}
-      q_proj, v_proj, out_proj  linear D D
-      k_proj                    linear D D bias={key_bias}
+      <attention>
     encoder_attn_layer_norm     layer_norm D                    @{stack}.norm             when {crosses}
     activation_fn               activation activation_function  @{stack}.feed_forward
     fc1                         linear D {inner}                @{stack}.feed_forward
@@ -70,7 +68,7 @@ BART = family(
     words="embed_tokens   embedding V D   @embeddings.word   tied weight=~shared.weight if shares",
     positions="embed_positions   embedding P+2 D",
     norms=EMBEDDING_NORM,
-    key_bias="True",
+    attention="q_proj, v_proj, out_proj, k_proj   linear D D",
     lm_head=heads.projection("lm_head", "model.shared.weight"),
     causal_head=heads.projection("lm_head", "model.decoder.embed_tokens.weight"),
     span="<two_label_span>",
@@ -111,23 +109,15 @@ LED = family(
     LEDForConditionalGeneration  led.both + lm_head
     LEDForQuestionAnswering      led.both + span
     """,
-    encoding="""
-    encoder
-      <words>
-      embed_positions                               embedding P D                   @encoder.position
-      layers × L
-        self_attn                                                                   @encoder.attention
-          longformer_self_attn
-            query, key, value                       linear D D
-            query_global, key_global, value_global  linear D D
-          output                                    linear D D
-        self_attn_layer_norm                        layer_norm D                    @encoder.norm
-        activation_fn                               activation activation_function  @encoder.feed_forward
-        fc1                                         linear D I                      @encoder.feed_forward
-        fc2                                         linear I D                      @encoder.feed_forward
-        final_layer_norm                            layer_norm D                    @encoder.norm
-      layernorm_embedding                           layer_norm D                    @encoder.norm
-    """,
+    encoding=fill(
+        BART.trees["encoding"],
+        positions="embed_positions   embedding P D",
+        attention="""
+        longformer_self_attn
+          query, key, value, query_global, key_global, value_global   linear D D
+        output                                                        linear D D
+        """,
+    ),
     positions="embed_positions   embedding Pd D",
     norms=EMBEDDING_NORM,
     lm_head=heads.projection("lm_head", "led.shared.weight"),

@@ -18,8 +18,7 @@ BIG_BIRD = family(
     until=(),
     classes="""
     BigBirdModel, *ForPreTraining
-    *ForMaskedLM                 bert.body(pooler) + masked_lm
-    *ForCausalLM                 bert.body(pooler) + masked_lm
+    *ForMaskedLM, *ForCausalLM   bert.body(pooler) + masked_lm
     *ForSequenceClassification   bert.body(pooler) + dense_classifier
     *ForMultipleChoice
     *ForTokenClassification      bert.body(pooler) + classifier

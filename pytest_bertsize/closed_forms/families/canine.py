@@ -28,11 +28,10 @@ CANINE = family(
     """,
     until=(shared_keys.REFUSED,),
     classes="""
-    *Model, *ForSequenceClassification, *ForMultipleChoice
-    *ForTokenClassification   canine.body(pooler) + classifier
-    *ForQuestionAnswering     canine.body(pooler) + span
+    *Model, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
     """,
     trees=BERT.trees,
+    pooler="pooler.dense   linear D D   @pooler   when get(add_pooling_layer,True)",
     body="""
     char_embeddings
       HashBucketCodepointEmbedder_* × H   embedding B D//H      @embeddings.character

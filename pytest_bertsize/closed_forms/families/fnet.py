@@ -14,13 +14,11 @@ FNET = family(
     embedding_size, add_pooling_layer
     """,
     classes="""
-    FNetModel, *ForPreTraining
-    *ForMaskedLM              fnet.body(pooler) + masked_lm
-    *ForNextSentencePrediction, *ForSequenceClassification, *ForMultipleChoice
-    *ForTokenClassification   fnet.body(pooler) + classifier
-    *ForQuestionAnswering     fnet.body(pooler) + span
+    FNetModel, *ForPreTraining, *ForMaskedLM, *ForNextSentencePrediction
+    *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
     """,
     trees=BERT.trees,
+    pooler="pooler.dense   linear D D   @pooler   when get(add_pooling_layer,True)",
     embeddings_norm="""
     LayerNorm                  layer_norm D    @embeddings.norm
     projection                 linear D D      @embeddings.projection

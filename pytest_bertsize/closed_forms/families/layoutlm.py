@@ -13,12 +13,10 @@ LAYOUTLM = family(
     sizes="P2 max_2d_position_embeddings 1024",
     until=(shared_keys.read_until(4, 54),),
     classes="""
-    LayoutLMModel                    body(pooler)
-    LayoutLMForMaskedLM              layoutlm.body(pooler) + masked_lm
-    LayoutLMForSequenceClassification
-    LayoutLMForTokenClassification   layoutlm.body(pooler) + classifier
-    LayoutLMForQuestionAnswering     layoutlm.body(pooler) + span
+    LayoutLMModel   body
+    *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering
     """,
+    pooler="pooler.dense   linear D D   @pooler",
     body="""
     <bert>
     embeddings.{axis}_position_embeddings   embedding P2 D   @embeddings.layout   for axis in ("x", "y", "h", "w")

@@ -52,7 +52,7 @@ LLAMA = family(
       <norms>
       self_attn                                                           @{stack}.attention
         <projections>
-        o_proj                   linear A*W D bias={last_bias}
+        o_proj                   linear A*W D bias=get(attention_bias,False)
         <head_norms>
       mlp                                                                 @{stack}.feed_forward
         <gates>
@@ -63,16 +63,14 @@ LLAMA = family(
     k_proj, v_proj               linear D get(Q,A)*W bias={bias}
     """,
     gates="""
-    gate_proj, up_proj           linear D I bias={mlp_bias}
-    down_proj                    linear I D bias={mlp_bias}
+    gate_proj, up_proj           linear D I bias=get(mlp_bias,False)
+    down_proj                    linear I D bias=get(mlp_bias,False)
     act_fn                       activation {activation}
     """,
     norms="input_layernorm, post_attention_layernorm   rms_norm D         @{stack}.norm",
     head_norms="",
     stack="decoder",
-    bias="attention_bias",
-    last_bias="attention_bias",
-    mlp_bias="get(mlp_bias,False)",
+    bias="get(attention_bias,False)",
     activation="hidden_act",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight"),
     scores="score           linear D C bias=get(token_classification_bias,True)  @head.classifier",
@@ -89,9 +87,6 @@ MISTRAL = family(
     rules="SOME_WIDTH, EVEN_HEAD_DIM, EVEN_HEADS",
     until=(NO_TOKEN_BIAS, head_dim_since("4.43.0", "mistral")),
     classes=f"{CLASSES}*ForQuestionAnswering   model.body + span   since 4.46",
-    bias="False",
-    last_bias="False",
-    mlp_bias="False",
 )
 
 # Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone.
@@ -116,7 +111,6 @@ QWEN3 = family(
     until=(NO_TOKEN_BIAS,),
     classes=LLAMA.classes,
     bias="attention_bias",
-    last_bias="attention_bias",
     head_norms="q_norm, k_norm   rms_norm W   @decoder.norm",
     since=(4, 51),
 )
@@ -138,7 +132,6 @@ EUROBERT = family(
     *ForTokenClassification
     """,
     stack="encoder",
-    mlp_bias="mlp_bias",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
     transform="dense   linear D D   @head.transform",
     since=(5, 3),
@@ -190,7 +183,6 @@ GEMMA = family(
         before("4.48.0", replaced(divisible=EVEN), "gemma"),
     ),
     classes=CLASSES,
-    mlp_bias="False",
 )
 
 # Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with norms also after attention and the feed-forward part.

@@ -18,11 +18,10 @@ MODERNBERT = family(
     ignored="ROTARY, embedding_size, add_pooling_layer",
     classes="""
     ModernBertModel
-    *ForMaskedLM                 model.body + transform + decoder
-    *ForSequenceClassification   model.body + transform + classifier
-    *ForTokenClassification      model.body + transform + classifier
-    *ForQuestionAnswering        model.body + transform + classifier   since 4.51
-    *ForMultipleChoice           model.body + transform + choice       since 4.55
+    *ForMaskedLM             model.body + transform + decoder
+    *ForSequenceClassification, *ForTokenClassification   model.body + transform + classifier
+    *ForQuestionAnswering    model.body + transform + classifier   since 4.51
+    *ForMultipleChoice       model.body + transform + choice       since 4.55
     """,
     body="""
     embeddings.tok_embeddings    embedding V D                     @embeddings.word

@@ -15,8 +15,7 @@ SQUEEZEBERT = family(
     ignored="PLAIN, add_cross_attention",
     classes="""
     SqueezeBertModel   body
-    SqueezeBertForMaskedLM, SqueezeBertForSequenceClassification, SqueezeBertForMultipleChoice
-    SqueezeBertForTokenClassification, SqueezeBertForQuestionAnswering
+    *ForMaskedLM, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
     """,
     trees=BERT.trees,
     under="transformer",

@@ -37,7 +37,6 @@ STACK = """
   final_layer_norm                           rms_norm D                 @{stack}.norm
 """
 DISTANCES = "layer.0.SelfAttention.relative_attention_bias   embedding B A   @{stack}.relative_position"
-ENCODES, DECODES = {"crosses": "False", "last": "1"}, {"crosses": "True", "last": "2"}
 PROJECTIONS = Choice("feed_forward_proj", "relu", ACTIVATIONS | {f"gated-{each}" for each in ACTIVATIONS})
 HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configuration")
 
@@ -100,17 +99,10 @@ transformers ≥ 5 always ties the head of this family",
     *ForQuestionAnswering        both + span
     """,
     shared="shared   embedding V D   @embeddings.word",
-    encoder=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", **ENCODES),
-    decoder=fill(STACK, distances=DISTANCES, stack="decoder", layers="get(Ld,L)", **DECODES),
-    encoder_that_decodes=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", **DECODES),
-    both="<shared>\n<encoder>\n<decoder>",
-    alone="""
-    <shared>
-    -   when not is_decoder
-      <encoder>
-    -   when is_decoder
-      <encoder_that_decodes>
-    """,
+    encoder=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", crosses="last == 2"),
+    decoder=fill(STACK, distances=DISTANCES, stack="decoder", layers="get(Ld,L)", crosses="True", last="2"),
+    both="last := 1\n<shared>\n<encoder>\n<decoder>",
+    alone="last := 2 if is_decoder else 1\n<shared>\n<encoder>",
     in_each="False",
     lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )

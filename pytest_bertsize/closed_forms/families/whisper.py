@@ -36,7 +36,7 @@ WHISPER = family(
     encoder=fill(bart.BART.trees["encoding"], words=CONVOLUTIONS, positions=bart.SINUSOIDS),
     positions="embed_positions   embedding Pd D",
     norms=bart.LAST_NORM,
-    key_bias="False",
+    attention="q_proj, v_proj, out_proj   linear D D\nk_proj   linear D D bias=False",
     proj_out=heads.projection("proj_out", "model.decoder.embed_tokens.weight"),
     audio_head="""
     layer_weights                parameter L+1  @head.layer_weights  when use_weighted_layer_sum
