@@ -10,22 +10,20 @@ from pytest_bertsize.closed_forms.parts import heads, shared_keys
 # ``sentence_order`` has a score for each of C labels: with two labels, "in order" and "swapped" (section 3.1).
 ALBERT = family(
     "albert",
-    sizes="V 30000, E 128, D 4096, L 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64, I 16384,"
-    "P 512, T 2",
-    switches="tie_word_embeddings true",
-    activations="hidden_act gelu_new",
-    rules="HEADS_HAVE_WIDTH",
-    ignored="""
+    "electra",
+    sizes="V 30000, D 4096, L num_hidden_layers 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64,"
+    "I 16384",
+    switches="only tie_word_embeddings true",
+    activations="only hidden_act gelu_new",
+    ignored="""only
     position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
     pruned_heads, add_cross_attention, add_pooling_layer
     """,
-    until=(shared_keys.READ,),
     classes="""
     *Model
     *ForPreTraining   albert.body(pooler) + lm_head + sentence_order
     *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     """,
-    trees="electra",
     body="""
     <embeddings>
     encoder

@@ -10,11 +10,9 @@ from pytest_bertsize.closed_forms.parts import heads
 
 CONVBERT = family(
     "convbert",
-    sizes="V 30522, E 768, D 768, L 12 layers from 0, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072,"
-    "G num_groups 1, P 512, T 2",
-    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-    "summary_use_proj false, summary_proj_to_labels false",
-    activations="hidden_act gelu",
+    ELECTRA,
+    sizes="E 768, D 768, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072, G num_groups 1",
+    switches="summary_use_proj false",
     choices=heads.summary_choices("last"),
     rules="""
     hidden_size % (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1) == 0
@@ -25,14 +23,14 @@ num_attention_heads {num_attention_heads:,}
       hidden_size {hidden_size:,} gives each head width 0: attention has half of it
       write a multiple of twice {num_attention_heads:,}
     """,
-    ignored="PLAIN",
+    ignored="only PLAIN",
+    until=(),
     classes="""
     ConvBertModel, *ForMaskedLM
     *ForSequenceClassification   convbert.body + dense_classifier
     *ForTokenClassification, *ForQuestionAnswering
     *ForMultipleChoice           convbert.body + summary + choice
     """,
-    trees=ELECTRA.trees,
     projections="""
     H := A // R if A >= R else 1
     W := D // H // 2 * H

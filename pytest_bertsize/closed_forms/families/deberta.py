@@ -4,7 +4,7 @@ Queries, keys and values are one matrix, and keys have no bias. All layers share
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.bert import BERT
+from pytest_bertsize.closed_forms.families.bert import ENCODER
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice, Listing, Until
 from pytest_bertsize.config.older_releases import without
@@ -14,13 +14,11 @@ from pytest_bertsize.config.older_releases import without
 # 5.0 to 5.16, the words' matrix has a second name in a tied head.
 DEBERTA = family(
     "deberta",
-    sizes="V 50265, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 0 from 0,"
-    "M max_relative_positions -1 from -1, E none, H pooler_hidden_size none",
-    switches="relative_attention false, position_biased_input true, talking_head false, legacy true,"
-    "tie_word_embeddings true",
-    activations="hidden_act gelu",
+    ENCODER,
+    sizes="V 50265, T 0 from 0, M max_relative_positions -1 from -1, E none, H pooler_hidden_size none",
+    switches="relative_attention false, position_biased_input true, talking_head false, legacy true",
     lists=(Listing("pos_att_type", (), str, words=("c2p", "p2c"), separator="|"),),
-    ignored="""
+    ignored="""only
     position_embedding_type, pruned_heads, add_cross_attention, add_pooling_layer
     summary_use_proj [false]: the pooler of this family always projects
     """,
@@ -30,7 +28,6 @@ DEBERTA = family(
     *ForSequenceClassification   deberta.body + pooler + classifier
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    trees=BERT.trees,
     embeddings="""
     embeddings
       word_embeddings            embedding V get(E,D)           @embeddings.word

@@ -54,13 +54,11 @@ NOMIC_BERT = family(
 # GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases.
 GTE = family(
     "gte",
-    sizes="V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T type_vocab_size 1 from 0",
-    switches="tie_word_embeddings true",
+    NOMIC_BERT,
+    sizes="V 250048, T type_vocab_size 1 from 0",
     activations="hidden_act gelu",
     rules="SOME_WIDTH, EVEN_HEAD_DIM",
-    ignored=IGNORED,
-    classes=NOMIC_BERT.classes,
-    trees=NOMIC_BERT.trees,
+    ignored=f"only {IGNORED}",
     bias="True",
     lm_head=f"""
     lm_head

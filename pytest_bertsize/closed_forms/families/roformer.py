@@ -8,13 +8,11 @@ from pytest_bertsize.closed_forms.parts import heads
 
 ROFORMER = family(
     "roformer",
-    sizes="V 50000, E none, D 768, L 12 layers from 0, A 12, I 3072, P 1536, T 2",
-    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-    "summary_use_proj false, summary_proj_to_labels false",
-    activations="hidden_act gelu",
+    "electra",
+    sizes="V 50000, E none, D 768, A 12, I 3072, P 1536",
+    switches="summary_use_proj false",
     choices=heads.summary_choices("last"),
-    rules="HEADS_HAVE_WIDTH",
-    ignored="""
+    ignored="""only
     position_embedding_type ["absolute", "rotary"] costs L*(2*P-1)*(D//A) \
 when value in ("relative_key", "relative_key_query")
     pruned_heads, add_pooling_layer
@@ -26,7 +24,7 @@ when value in ("relative_key", "relative_key_query")
     *ForTokenClassification
     *ForQuestionAnswering        roformer.body + two_label_span
     """,
-    trees="electra",
+    until=(),
     position_embeddings="",
     embeddings_width="get(E,D)",
     body="""

@@ -1,23 +1,20 @@
 """SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT of grouped convolutions, each a linear layer a group."""
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.bert import BERT
+from pytest_bertsize.closed_forms.families.bert import ENCODER
 from pytest_bertsize.closed_forms.parts import heads
 
 SQUEEZEBERT = family(
     "squeezebert",
-    sizes="V 30522, E 768, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2, Gq q_groups 4 divides D,"
-    "Gk k_groups 4 divides D, Gv v_groups 4 divides D, Ga post_attention_groups 1 divides D,"
-    "Gi intermediate_groups 4 divides D I, Go output_groups 4 divides D I",
-    switches="tie_word_embeddings true",
-    activations="hidden_act gelu",
+    ENCODER,
+    sizes="E 768, Gq q_groups 4 divides D, Gk k_groups 4 divides D, Gv v_groups 4 divides D,"
+    "Ga post_attention_groups 1 divides D, Gi intermediate_groups 4 divides D I, Go output_groups 4 divides D I",
     equal=(("embedding_size", "hidden_size"),),
-    ignored="PLAIN, add_cross_attention",
+    ignored="only PLAIN, add_cross_attention",
     classes="""
     SqueezeBertModel   body
     *ForMaskedLM, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
     """,
-    trees=BERT.trees,
     under="transformer",
     body="""
     <embeddings>

@@ -12,6 +12,7 @@ from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import ACTIVATIONS, Choice, ConfigKeys, Until
 from pytest_bertsize.config.older_releases import TIES, V4, before, without_alias
 
+# ``last`` is the number of a layer's last part: 2 after attention and cross-attention.
 STACK = """
 {stack}
   embed_tokens                               embedding V D              @embeddings.word     tied weight=~shared.weight
