@@ -93,9 +93,9 @@ def family(
     like = FAMILIES[like] if isinstance(like, str) else like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
     trees = FAMILIES[trees].trees if isinstance(trees, str) else trees
     keys = read_keys(like.keys, **said)
-    own, under = name.replace("-", "_"), like.trees.get("under", "")
-    first = re.match(r"\s*(\w+)Model\b", classes)
-    names = {"stem": first[1] if first else name.capitalize(), "under": own if under in {"", like.name.replace("-", "_")} else under}
+    first, under = re.match(r"\s*(\w+)Model\b", classes), like.trees.get("under", "")
+    under = name.replace("-", "_") if under in {"", like.name.replace("-", "_")} else under
+    names = {"stem": first[1] if first else name.capitalize(), "under": under}
     known = {**like.trees, **trees, **names, **more}
     read = {each: fill(text, **known) for each, text in known.items()}
     rules = {**heads.RULES, **like.tree_rules, **tree_rules}
