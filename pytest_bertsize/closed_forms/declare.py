@@ -78,8 +78,9 @@ def family(
 
         ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument. ``*``
         is replaced by the text ``stem``, by default the name of the first class if that is written out, without
-        ``Model``, else the family's name with a capital letter, and ``{under}`` by the text ``under``, by default that
-        of ``like`` if it differs from the name of ``like``, else the family's name.
+        ``Model``, else the family's name with a capital letter, and ``{under}`` by the text ``under``, by default the
+        attribute of the first ``body``, else that of ``like`` if it differs from the name of ``like``, else the
+        family's name.
     :param trees: trees and parts of trees by name, beside those of ``like``, or the name of a family that has them:
         ``<part>`` or ``{part}`` in a text is replaced by the text with that name.
     :param derive: a function that derives missing keys from the written ones, as the config class does.
@@ -93,25 +94,25 @@ def family(
     like = FAMILIES[like] if isinstance(like, str) else like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
     trees = FAMILIES[trees].trees if isinstance(trees, str) else trees
     keys = read_keys(like.keys, **said)
-    first, under = re.match(r"\s*(\w+)Model\b", classes), like.trees.get("under", "")
-    under = name.replace("-", "_") if under in {"", like.name.replace("-", "_")} else under
-    names = {"stem": first[1] if first else name.capitalize(), "under": under}
+    first, body = re.match(r"\s*(\w+)Model\b", classes), re.search(r"(\w+)\.body\b", classes)
+    own, under = name.replace("-", "_"), like.trees.get("under", "")
+    kept = own if under in {"", like.name.replace("-", "_")} else under
+    names = {"stem": first[1] if first else name.capitalize(), "under": body[1] if body else kept}
     known = {**like.trees, **trees, **names, **more}
     read = {each: fill(text, **known) for each, text in known.items()}
     rules = {**heads.RULES, **like.tree_rules, **tree_rules}
     asked = {tree: read_rules(text) for tree, text in rules.items()}
     lines = fill(re.sub(r"(?<![^\s,])\*", "{stem}", classes or like.classes), **known).splitlines()
     rows = [row for line in filter(str.strip, lines) for row in _complete_line(line.strip(), read)]
-    arguments = like.arguments.union(*(_ARGUMENT.findall(row) for row in rows))
+    absent = dict.fromkeys(["pooler", *(name for row in rows for name in _ARGUMENT.findall(row))], False)
     return Family(
         name,
         keys,
-        tuple(_read_class(row, read, dict.fromkeys(arguments, False), asked, keys) for row in rows),
+        tuple(_read_class(row, read, absent, asked, keys) for row in rows),
         since=since,
         derive=derive or like.derive,
         classes=classes or like.classes,
         trees=known,
-        arguments=arguments,
         tree_rules=rules,
     )
 
@@ -137,7 +138,7 @@ def _read_class(
 ) -> Architecture:
     """Read the line of one class.
 
-    :param absent: ``False`` for every argument that any class of the family gives to a tree.
+    :param absent: ``False`` for every argument that a class may give to a tree.
     :param asked: rules by the name of a tree, for the classes with this tree.
     """
     row, _, since = row.partition(" since ")

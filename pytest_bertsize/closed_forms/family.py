@@ -53,7 +53,6 @@ class Family(Struct, frozen=True):
     since: tuple[int, ...] = ()
     classes: str = ""  # the text of architectures, for reuse by a similar family
     trees: Mapping[str, str] = {}  # the texts of trees, and of parts of trees, by name
-    arguments: frozenset[str] = frozenset()
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}  # further rules of the classes with a tree, by its name
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None  # adds missing keys
 

@@ -49,7 +49,7 @@ def test_every_tensor_is_the_built_models(family: str, architecture: str) -> Non
     pair = typical(family, architecture)
     for found, fields in zip(pair, silent_fields(family), strict=True):
         assert mismatch(changed(found, fields)) == "", fields
-    forms = (found.closed_form() for found in sample(family, architecture)[:10])
+    forms = (found.closed_form() for found in sample(family, architecture)[:20])
     depends = any(form.total != form.with_dims(sizes={**form.dims.sizes, "C": 7}).total for form in forms)
     assert depends == pair[0].architecture.labels, "an architecture says whether labels count"
     shallow, thousand = (of_depth(pair[0], depth).closed_form() for depth in (1, 1_000))

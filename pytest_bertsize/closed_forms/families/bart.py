@@ -124,6 +124,7 @@ LED = family(
 )
 
 SHARES = "share_encoder_decoder_embeddings"
+DECODES = heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")
 TIED_AS_SHARED = read_rules(f"""
 tie_word_embeddings == {SHARES}
   tie_word_embeddings is {{tie_word_embeddings}}, but transformers before 5.4 ties by {SHARES}, \
@@ -160,23 +161,13 @@ MARIAN = family(
     <encoding>
     <decoding>
     """,
-    decoder="""
-    shares := False
-    R := get(Vd,V)
-    <decoding>
-    """,
+    decoder="shares := False\nR := get(Vd,V)\n<decoding>",
     decoding=fill(BART.trees["decoding"], words=BART.trees["words"].replace("V D", "R D")),
     norms="",
     lm_head=f"""
-    R := V if before(5) and tie_word_embeddings else get(Vd,V)
-    -   when {SHARES}
-      {heads.projection("lm_head", "model.shared.weight")}
-    -   when not {SHARES}
-      {heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")}
+    R := V if {SHARES} or before(5) and tie_word_embeddings else get(Vd,V)
+    {DECODES} and not {SHARES}, weight=model.shared.weight if {SHARES} and tie_word_embeddings
     """,
-    causal_head=f"""
-    R := get(Vd,V) if tie_word_embeddings else V
-    {heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")}
-    """,
+    causal_head=f"R := get(Vd,V) if tie_word_embeddings else V\n{DECODES}",
     tree_rules={"both": (*ENCODES, *read_rules("PADS_WITHIN"))},
 )

@@ -18,8 +18,9 @@ BERT = family(
     *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
     """,
     causal="LMHeadModel",
-    bert="""
+    body="""
     <embeddings>
+    <after_embeddings>
     encoder.layer × L
       <layer>
     <after_layers>
@@ -67,9 +68,9 @@ BERT = family(
     """,
     feed_forward_norm="output.LayerNorm",
     more="",
+    after_embeddings="",
     after_layers="",
     pooler="pooler.dense         linear D D      @pooler  when pooler",
-    body="<bert>",
     masked_lm=heads.MASKED_LM,
 )
 
@@ -86,10 +87,7 @@ ERNIE = family(
     sizes="Tt task_type_vocab_size 3",
     switches="use_task_id false",
     causal="ForCausalLM",
-    body="""
-    <bert>
-    embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id
-    """,
+    after_embeddings="embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id",
 )
 
 # BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, pooler and transform.
@@ -102,7 +100,6 @@ BERT_GENERATION = family(
     BertGenerationEncoder   body
     BertGenerationDecoder   bert.body + lm_head
     """,
-    under="bert",
     segment_embeddings="",
     pooler="",
     lm_head=f"""
@@ -120,9 +117,8 @@ SPLINTER = family(
     switches="only",
     until=(shared_keys.read_until(4, 54),),
     classes="""
-    SplinterModel                  body
-    SplinterForPreTraining         splinter.body + span_selection
-    SplinterForQuestionAnswering   splinter.body + span_selection
+    *Model
+    *ForPreTraining, *ForQuestionAnswering   splinter.body + span_selection
     """,
     pooler="",
     span_selection="""

@@ -24,7 +24,6 @@ BIG_BIRD = family(
     *ForTokenClassification      bert.body(pooler) + classifier
     *ForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
     """,
-    under="bert",
     W="D bias=use_bias",
     pooler="pooler               linear D D      @pooler   when pooler",
     answer="""

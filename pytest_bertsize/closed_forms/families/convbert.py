@@ -56,5 +56,4 @@ num_attention_heads {num_attention_heads:,}
       bias                     parameter D
     output.LayerNorm           layer_norm D               @encoder.norm
     """,
-    distances="",
 )

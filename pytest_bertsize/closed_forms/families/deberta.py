@@ -25,7 +25,7 @@ DEBERTA = family(
     until=(Until((4, 47), without("legacy"), "https://github.com/huggingface/transformers/pull/22105"),),
     classes="""
     *Model, *ForMaskedLM
-    *ForSequenceClassification   deberta.body + pooler + classifier
+    *ForSequenceClassification   deberta.body + context_pooler + classifier
     *ForTokenClassification, *ForQuestionAnswering
     """,
     embeddings="""
@@ -36,7 +36,6 @@ DEBERTA = family(
       embed_proj                 linear get(E,D) D bias=False   @embeddings.projection   when get(E,D) != D
       LayerNorm                  layer_norm D                   @embeddings.norm
     """,
-    distances="",
     after_layers="""
     Far := M if M > 0 else P
     encoder
@@ -54,13 +53,8 @@ DEBERTA = family(
     """,
     reach="Far",
     in_encoder="",
-    body="""
-    <embeddings>
-    encoder.layer × L
-      <layer>
-    <after_layers>
-    """,
-    pooler="pooler.dense  linear get(H,D) get(H,D)  @pooler",
+    pooler="",
+    context_pooler="pooler.dense  linear get(H,D) get(H,D)  @pooler",
     masked_lm="""
     named_again := tie_word_embeddings and before(5, 17) and not before(5)
     -   when get(legacy, True)
@@ -93,9 +87,8 @@ DEBERTA_V2 = family(
       hidden_size {hidden_size:,} is not a multiple of conv_groups {conv_groups:,}
       write a multiple of {conv_groups:,}
     """,
-    classes=f"{DEBERTA.classes}*ForMultipleChoice   deberta.body + pooler + choice",
+    classes=f"{DEBERTA.classes}*ForMultipleChoice   deberta.body + context_pooler + choice",
     stem="DebertaV2",
-    under="deberta",
     reach="(B if get(B,-1) > 0 else Far)",
     projections="""
     N := A*S if get(S,0) else D

@@ -26,12 +26,8 @@ ELECTRA = family(
     """,
     embeddings_width="E",
     W="D//A*A",
-    body="""
-    <embeddings>
-    embeddings_project         linear E D              @embeddings.projection   when E != D
-    encoder.layer × L
-      <layer>
-    """,
+    after_embeddings="embeddings_project   linear E D   @embeddings.projection   when E != D",
+    pooler="",
     lm_head=f"""
     generator_predictions                              @head.transform
       dense                    linear D E

@@ -24,9 +24,8 @@ OPENAI_GPT = family(
     *DoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
     *ForSequenceClassification   transformer.body + score
     """,
-    under="transformer",
     body="""
-    OWNED := lm_head_owns and tie_word_embeddings and not before(5)
+    OWNED := get(lm_head_owns,False) and tie_word_embeddings and not before(5)
     tokens_embed                 embedding V D            @embeddings.word  tied weight=lm_head.weight if OWNED
     positions_embed              embedding P D            @embeddings.position
     h × L

@@ -17,8 +17,7 @@ LAYOUTLM = family(
     *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering
     """,
     pooler="pooler.dense   linear D D   @pooler",
-    body="""
-    <bert>
+    after_embeddings="""
     embeddings.{axis}_position_embeddings   embedding P2 D   @embeddings.layout   for axis in ("x", "y", "h", "w")
     """,
 )

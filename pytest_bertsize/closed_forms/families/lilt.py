@@ -18,11 +18,8 @@ LILT = family(
     LiltForSequenceClassification   lilt.body + dense_classifier
     LiltForTokenClassification, LiltForQuestionAnswering
     """,
-    body="""
-    N := D // R
-    M := I // R
-    <bert>
-    encoder.layer × L                                                    @encoder.layout
+    more="""
+    -                                            @encoder.layout
       attention.self
         layout_query, layout_key, layout_value   linear N N
       attention.layout_output.dense              linear N N
@@ -31,7 +28,11 @@ LILT = family(
       layout_intermediate.intermediate_act_fn    activation hidden_act
       layout_output.dense                        linear M N
       layout_output.LayerNorm                    layer_norm N
-    layout_embeddings                                                    @embeddings.layout
+    """,
+    after_layers="""
+    N := D // R
+    M := I // R
+    layout_embeddings                            @embeddings.layout
       {axis}_position_embeddings                 embedding P2 D//6       for axis in ("x", "y", "h", "w")
       box_position_embeddings                    embedding P N
       box_linear_embeddings                      linear D N

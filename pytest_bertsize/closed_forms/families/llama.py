@@ -44,7 +44,6 @@ LLAMA = family(
     ignored="ROTARY, embedding_size, add_pooling_layer",
     until=(NO_TOKEN_BIAS, head_dim_since("4.45.0", "llama"), before("4.41.0", without("mlp_bias"), "llama")),
     classes=f"{CLASSES}*ForQuestionAnswering   transformer.body + span",
-    under="model",
     body="""
     W := get(S, D // A)
     embed_tokens                 embedding V D                            @embeddings.word
@@ -145,11 +144,7 @@ PHI3 = family(
     indices="pad_token_id 32000",
     rules="PADS_WITHIN, SOME_WIDTH, EVEN_HEAD_DIM",
     until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "phi3")),
-    classes="""
-    *Model, *ForCausalLM
-    *ForSequenceClassification   model.body + score
-    *ForTokenClassification      model.body + scores
-    """,
+    classes=CLASSES.replace("   since 4.42", ""),
     projections="qkv_proj          linear D A*W+2*get(Q,A)*W bias=False",
     gates="""
     gate_up_proj                 linear D 2*I bias=False

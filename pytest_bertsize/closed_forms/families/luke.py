@@ -22,8 +22,7 @@ LUKE = family(
     *ForEntitySpanClassification   luke.body(pooler) + entity_span
     *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     """,
-    body="""
-    <bert>
+    after_layers="""
     entity_embeddings
       entity_embeddings                 embedding Ve De          @embeddings.entity.table
       entity_embedding_dense            linear De D bias=False   @embeddings.entity.projection   when De != D

@@ -11,8 +11,7 @@ MARKUPLM = family(
     switches="only",
     classes="*Model, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering",
     stem="MarkupLM",
-    body="""
-    <bert>
+    after_embeddings="""
     embeddings.xpath_embeddings                       @embeddings.path
       xpath_unitseq2_embeddings      linear M*U D
       xpath_unitseq2_inner           linear M*U 4*D

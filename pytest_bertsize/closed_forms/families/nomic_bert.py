@@ -79,7 +79,6 @@ JINA_EMBEDDINGS_V3 = family(
     *ForSequenceClassification   roberta.body + dense_classifier
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    under="roberta",
     mlp="""
     fc1                          linear D I
     activation_fn                activation hidden_act

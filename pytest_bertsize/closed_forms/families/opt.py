@@ -15,7 +15,6 @@ OPT = family(
     *ForSequenceClassification   model.body + score
     *ForQuestionAnswering
     """,
-    under="model",
     body="""
     AFFINE := layer_norm_elementwise_affine
     ENDS_NORMED := do_layer_norm_before and not _remove_final_layer_norm

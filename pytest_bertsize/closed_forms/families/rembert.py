@@ -19,10 +19,7 @@ REMBERT = family(
     *ForTokenClassification, *ForQuestionAnswering
     """,
     embeddings_width="E",
-    body="""
-    <bert>
-    encoder.embedding_hidden_mapping_in   linear E D         @embeddings.projection
-    """,
+    after_embeddings="encoder.embedding_hidden_mapping_in   linear E D   @embeddings.projection",
     lm_head="""
     cls.predictions
       dense                          linear D O              @head.transform

@@ -18,9 +18,8 @@ ROC_BERT = family(
     *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    body="""
+    after_embeddings="""
     Folded := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)
-    <bert>
     embeddings
       pronunciation_embed        embedding Vp Ep   @embeddings.pronunciation
       shape_embed                embedding Vs Es   @embeddings.shape

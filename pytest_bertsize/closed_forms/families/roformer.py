@@ -27,12 +27,9 @@ when value in ("relative_key", "relative_key_query")
     until=(),
     position_embeddings="",
     embeddings_width="get(E,D)",
-    body="""
-    <embeddings>
-    embeddings_project           linear get(E,D) D       @embeddings.projection   when get(E,D) != D
-    encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
-    encoder.layer × L
-      <layer>
+    after_embeddings="""
+    embeddings_project        linear get(E,D) D   @embeddings.projection   when get(E,D) != D
+    encoder.embed_positions   embedding P D//A    @embeddings.position     frozen
     """,
     lm_head=heads.MASKED_LM,
 )

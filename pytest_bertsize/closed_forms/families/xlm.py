@@ -24,8 +24,7 @@ XLM = family(
 "tie_word_embeddings": false, if that is intended
     """,
     classes="""
-    *Model
-    *WithLMHeadModel               transformer.body + language_model
+    *Model, *WithLMHeadModel
     *ForSequenceClassification     transformer.body + summary
     *ForMultipleChoice             transformer.body + summary + logits
     *ForTokenClassification
@@ -33,7 +32,6 @@ XLM = family(
     *ForQuestionAnswering          transformer.body + searched_span
     """,
     stem="XLM",
-    under="transformer",
     body="""
     position_embeddings              embedding P D   @embeddings.position
     lang_embeddings                  embedding N D   @embeddings.language   when use_lang_emb and N > 1
@@ -47,7 +45,7 @@ XLM = family(
       lin2                           linear 4*D D
     layer_norm2 × L                  layer_norm D    @encoder.norm
     """,
-    language_model=heads.projection("pred_layer.proj", "transformer.embeddings.weight", bias="True"),
+    lm_head=heads.projection("pred_layer.proj", "transformer.embeddings.weight", bias="True"),
     logits="logits_proj   linear C 1   @head.classifier",
     searched_span=heads.SEARCHED_SPAN.replace("{place}", "qa_outputs"),
 )

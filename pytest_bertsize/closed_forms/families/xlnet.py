@@ -27,7 +27,6 @@ XLNET = family(
     *ForQuestionAnsweringSimple  transformer.body + span
     *ForQuestionAnswering        transformer.body + searched_span
     """,
-    under="transformer",
     body="""
     mask_emb                     parameter 1 1 D           @embeddings.mask
     word_embedding               embedding V D             @embeddings.word

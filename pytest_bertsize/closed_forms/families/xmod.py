@@ -16,15 +16,13 @@ each adapter has width 0
       write {hidden_size:,} or less
     """,
     under="roberta",
-    body="""
-    <bert>
-    encoder.layer × L
-      output
-        adapter_layer_norm            layer_norm D             @encoder.norm   when adapter_layer_norm
-        adapter_modules × languages                            @encoder.adapter
-          dense1                      linear D D//R
-          dense2                      linear D//R D
-          adapter_act_fn              activation hidden_act
-    encoder.LayerNorm                 layer_norm D             @encoder.norm   when pre_norm
+    more="""
+    output
+      adapter_layer_norm            layer_norm D             @encoder.norm   when adapter_layer_norm
+      adapter_modules × languages                            @encoder.adapter
+        dense1                      linear D D//R
+        dense2                      linear D//R D
+        adapter_act_fn              activation hidden_act
     """,
+    after_layers="encoder.LayerNorm   layer_norm D   @encoder.norm   when pre_norm",
 )

@@ -94,9 +94,7 @@ def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Ch
 # ``lm_head``, else ``masked_lm``.
 CLASSES = {
     "ForPreTraining": "{under}.body(pooler) + {language_model} + next_sentence",
-    "ForMaskedLM": "{under}.body + {language_model}",
-    "ForCausalLM": "{under}.body + {language_model}",
-    "LMHeadModel": "{under}.body + {language_model}",
+    **dict.fromkeys(("ForMaskedLM", "ForCausalLM", "LMHeadModel"), "{under}.body + {language_model}"),
     "ForNextSentencePrediction": "{under}.body(pooler) + next_sentence",
     "ForSequenceClassification": "{under}.body(pooler) + classifier",
     "ForMultipleChoice": "{under}.body(pooler) + choice",
