@@ -225,10 +225,10 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h and linux/seccomp.h
 
 
-def cut_off() -> bool:
-    """Let this process of one thread open sockets within the machine alone; return whether the system supports that."""
+def cut_off() -> None:
+    """Let this process of one thread open sockets within the machine alone, if the system supports that."""
     if not sys.platform.startswith("linux") or os.uname().machine not in _OF_THE_MACHINE:
-        return False
+        return
     import ctypes
 
     architecture, socket_call = _OF_THE_MACHINE[os.uname().machine]
@@ -249,9 +249,8 @@ def cut_off() -> bool:
     held = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     filtered = struct.pack("HP", len(steps), ctypes.addressof(held))
     control = ctypes.CDLL(None).prctl
-    if control(_PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))):
-        return False
-    return bool(control(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.c_char_p(filtered)) == 0)
+    if not control(_PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))):
+        control(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.c_char_p(filtered))
 
 
 def become_interpreter(python: str) -> None:

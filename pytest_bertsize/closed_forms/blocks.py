@@ -32,9 +32,6 @@ class Copies(NamedTuple):
         """Return the index of each copy; indices count up from ``start``, even if the copies have keys as names."""
         return range(self.start, self.start + (len(self.keys) or int(self.times)))
 
-    def name_of(self, index: int) -> str:
-        return self.keys[index - self.start] if self.keys else str(index)
-
     def only(self, run: range) -> Copies:
         """Return the copies with the indices in ``run``; if these are all copies, their number may stay a symbol."""
         every = self.indices()
@@ -86,7 +83,8 @@ class Term(NamedTuple):
 
     def name_at(self, place: Sequence[int]) -> str:
         """Return the full name of one copy; ``place`` has its index in each list."""
-        parts = iter([each.name_of(index) for each, index in zip(self.copies, place, strict=True)])
+        copies = zip(self.copies, place, strict=True)
+        parts = iter([each.keys[at - each.start] if each.keys else str(at) for each, at in copies])
         return ".".join(next(parts) if part == STAR else part for part in self.name.split("."))
 
     def owner_of(self, name: str) -> str | None:
@@ -138,6 +136,7 @@ _ACTIVATIONS: Mapping[str, Shapes] = {"prelu": {"weight": (1,)}, "xielu": {"alph
 # The parameters of each kind of module by its sizes. A closed form may name every kind; ``docs/reference/python.md``
 # describes them. A row of ``extra`` may name only those of torch.
 KINDS: dict[str, Callable[..., Shapes]] = {
+    "parameter": lambda *shape: {"": shape},  # a tensor itself, not a module
     "linear": lambda inputs, outputs: {"weight": (outputs, inputs), "bias": (outputs,)},
     "embedding": lambda rows, width: {"weight": (rows, width)},
     "layer_norm": lambda width, elementwise_affine=True: (
@@ -186,12 +185,13 @@ def module(
     """
     found: list[Term] = []
     for leaf, made in KINDS[kind](*sizes, **named).items():
-        path = f"{name}.{leaf}" if name else leaf
+        path = f"{name}.{leaf}".strip(".")
         if isinstance(made, Inner):
             found += module(made.kind, path, *made.sizes, component=component, copies=copies, bias=bias)
         elif bias or "bias" not in leaf:
-            found.append(Term(path, made, component, tied_to=tied.get(leaf), copies=copies, kind=kind))
-    if tied and (unknown := tied.keys() - {each.name.removeprefix(f"{name}.") for each in found}):
+            owner = tied.get(path.rpartition(".")[2])
+            found.append(Term(path, made, component, tied_to=owner, copies=copies, kind=kind if leaf else ""))
+    if tied and (unknown := tied.keys() - {each.name.rpartition(".")[2] for each in found if each.kind in {kind, ""}}):
         raise ValueError(f"{name} has no parameter {', '.join(sorted(unknown))} to tie")
     return found
 

@@ -301,11 +301,8 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     for name in names:
         component = extra.component or find_nearest(name, modules, f"head.{name.partition('.')[0]}")
         path = f"{name}.{STAR}" if copies and STAR not in name else name
-        if extra.block == "parameter":
-            found.append(Term(path, tuple(sizes), component, copies=copies))
-        else:
-            where: dict[str, Any] = {"component": component, "tied": extra.tied, "copies": copies}
-            found += module(extra.block, path, *sizes, **where, **extra.arguments)
+        where: dict[str, Any] = {"component": component, "tied": extra.tied, "copies": copies}
+        found += module(extra.block, path, *sizes, **where, **extra.arguments)
     return found
 
 

@@ -36,6 +36,8 @@ STANDARD = {
     "Q": "num_key_value_heads",
     "S": "head_dim",
 }
+# by family, keys that occur in published configs and change no count
+INERT: Mapping[str, list[str]] = json.loads(Path(__file__).with_name("inert_keys.json").read_text("utf-8"))
 ONLY = "only"  # the first word of sizes, switches, activations or ignored if no key of like is kept
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
@@ -88,7 +90,7 @@ def family(
     :param more: further trees, and keys of the config as :func:`read_keys` reads them.
     """
     named = {*ConfigKeys.__struct_fields__, "activations"}
-    said = {"inert": inert_keys().get(name, ()), **{key: more.pop(key) for key in [*more] if key in named}}
+    said = {"inert": INERT.get(name, ()), **{key: more.pop(key) for key in [*more] if key in named}}
     from pytest_bertsize.closed_forms.families import FAMILIES
 
     like = FAMILIES[like] if isinstance(like, str) else like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
@@ -177,13 +179,6 @@ def _read_part(text: str, trees: Mapping[str, str]) -> tuple[str, str, Mapping[s
 
 
 # keys
-
-
-@cache
-def inert_keys() -> Mapping[str, list[str]]:
-    """Return, for each family, the keys that occur in published configs and change no count."""
-    found: dict[str, list[str]] = json.loads(Path(__file__).with_name("inert_keys.json").read_text("utf-8"))
-    return found
 
 
 def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:

@@ -57,10 +57,6 @@ class Scope(Struct, frozen=True):
         except BadExpression:
             return None
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Scope:
-        """Return the scope with more names."""
-        return Scope(self.dims, self.formulas, {**self.arguments, **arguments})
-
 
 Evaluate: TypeAlias = Callable[[Scope], Any]
 

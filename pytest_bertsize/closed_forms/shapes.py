@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.derive import with_adapter
-from pytest_bertsize.closed_forms.what_if import MULTIPLE, Variants, describe_changes, is_allowed, is_over, measure
+from pytest_bertsize.closed_forms.what_if import MULTIPLE, Variants, describe_changes, is_allowed, measure
 from pytest_bertsize.config.keys import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within
@@ -125,10 +125,10 @@ def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tupl
 
     No shape has more parameters than the present one, so limits on bytes need no check. Growth is not checked.
     """
-    if not any(is_over(limit, derivation.form) for limit in budget):
-        return ()
     total = derivation.form.total
     limits = [limit for limit in budget if limit.measure is None or isinstance(limit.measure, Flops)]
+    if all(limit.maximum is None or measure(limit, derivation.form) <= limit.maximum for limit in limits):
+        return ()
     limits.append(Limit(TOTAL, None, total, total, ""))
     try:
         return find_shapes(derivation, limits, Wish(), most=MOST_IN_A_REPORT, furthest=FURTHEST_IN_A_REPORT).shapes

@@ -35,7 +35,6 @@ from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Sc
 if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
 
-PARAMETER = "parameter"  # the word in place of a kind in a line that is a tensor, not a module
 _WORDS = ("when", "for", "tied", "passes", "frozen")
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
@@ -50,7 +49,7 @@ class Line(NamedTuple):
     """One line of a tree with the lines that are indented below it."""
 
     names: tuple[str, ...]
-    kind: str  # one of KINDS, PARAMETER, or "" for a module that only contains others
+    kind: str  # one of KINDS, or "" for a module that only contains others
     sizes: tuple[Evaluate, ...]
     named: tuple[tuple[str, Evaluate], ...]
     times: Evaluate | None
@@ -138,8 +137,8 @@ def _read_line(text: str) -> Line:
     if found is None:
         raise BadExpression("the line has no name")
     kind, *words = _split_words(found["kind"] or "")
-    if kind not in ("", PARAMETER, *KINDS):
-        raise BadExpression(f"there is no kind {kind!r}; the kinds are {', '.join((PARAMETER, *KINDS))}")
+    if kind not in ("", *KINDS):
+        raise BadExpression(f"there is no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     low, dots, high = (found["times"] or "").rpartition("..")
     named = [_NAMED.fullmatch(word) for word in words]
     loop = _FOR.fullmatch(clauses.get("for", ""))
@@ -184,7 +183,8 @@ def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     """Yield the terms of a line: one module for each name and each item of its ``for``, if its condition holds."""
     for item in line.items(scope):
         values = item if len(line.variables) != 1 else (item,)
-        inner = scope.with_arguments(dict(zip(line.variables, values, strict=True))) if line.variables else scope
+        own = dict(zip(line.variables, values, strict=True))
+        inner = Scope(scope.dims, scope.formulas, {**scope.arguments, **own}) if own else scope
         if line.condition(inner):
             for name in line.names:
                 filled = _VARIABLE.sub(lambda found: str(inner[found[1]]), name) if "{" in name else name  # noqa: B023
@@ -196,9 +196,6 @@ def _build_module(name: str, line: Line, scope: Scope, place: _Place) -> Iterato
     component, trains = line.component or component, trains and not line.is_frozen
     tied = {leaf: owner.replace("~", root) for leaf, owner, condition in line.ties if condition(scope)}
     sizes = tuple(each(scope) for each in line.sizes)
-    if line.kind == PARAMETER:
-        yield Term(f"{path}{name}", sizes, component, trains, tied[name] if tied else None, copies)
-        return
     if line.times is not None:
         name, own = _read_copies(name, line.times, line, scope)
         copies = (*copies, own)

@@ -165,12 +165,6 @@ def measure(limit: Limit, form: ClosedForm) -> int:
     return form.count_of(limit.component)
 
 
-def is_over(limit: Limit, form: ClosedForm) -> bool:
-    """Return whether the closed form exceeds a limit on a count, or on FLOPs if these have a closed form."""
-    is_counted = limit.measure is None or isinstance(limit.measure, Flops)
-    return is_counted and limit.maximum is not None and measure(limit, form) > limit.maximum
-
-
 # a budget that would not notice a layer
 
 

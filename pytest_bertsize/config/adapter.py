@@ -41,13 +41,9 @@ def check_pattern(pattern: str) -> None:
         raise ValueError(f"{shown(pattern)} is not a regular expression: {printable(str(error))}") from None
 
 
-def check_end(pattern: str) -> None:
-    check_pattern(at_the_end(pattern))
-
-
 _Long: TypeAlias = Annotated[str, Meta(max_length=1_000), Key(says="is a pattern of more than 1,000 characters")]
 _Pattern: TypeAlias = Annotated[_Long, check_pattern]
-_End: TypeAlias = Annotated[_Long, check_end]
+_End: TypeAlias = Annotated[_Long, lambda end: check_pattern(at_the_end(end))]
 _Name: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\Z"), Key(says="is not the name of a module")]
 _List: TypeAlias = Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z"), Key(says="is not the name of a list of layers")]
 _Rank: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import UserString
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import yaml
 from msgspec.structs import replace
@@ -39,6 +39,18 @@ _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")  # to 
 _REFERENCE = re.compile(r"\$\{(\.*)(\w+(?:\.\w+)*)?\}")  # a key from the top or, after dots, from here
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # (PyYAML has no types)
+    """PyYAML's loader, in C if it is there, to which ``1e-12`` is a number and a date is a text."""
+
+    yaml_implicit_resolvers: ClassVar = {
+        first: [kind for kind in kinds if kind[0] != f"{_TAG}timestamp"]
+        for first, kinds in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver(f"{_TAG}float", _NUMBER, [*"-+0123456789"])
+
+
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     """Return the object at ``inner`` in the bytes of a YAML file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
@@ -56,16 +68,9 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
 
 def compose(text: str, file: str) -> Any:
     """Return the root of the file's only document; too deep nesting is refused before C code composes it."""
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    kinds = {
-        first: [(tag, pattern) for tag, pattern in each if tag != f"{_TAG}timestamp"]
-        for first, each in base.yaml_implicit_resolvers.items()
-    }
-    loader: Any = type("Loader", (base,), {"yaml_implicit_resolvers": kinds})
-    loader.add_implicit_resolver(f"{_TAG}float", _NUMBER, [*"-+0123456789"])
     depth = documents = 0
     try:
-        for seen, event in enumerate(yaml.parse(text, Loader=loader)):
+        for seen, event in enumerate(yaml.parse(text, Loader=_Loader)):
             documents += isinstance(event, yaml.DocumentStartEvent)
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             line = event.start_mark.line + 1
@@ -75,7 +80,7 @@ def compose(text: str, file: str) -> Any:
                 fail(file, "the file holds more than one document", "keep one, without a second ---", line)
             if depth > DEEPEST:
                 fail(file, f"nested more than {DEEPEST} deep", ONE_MODEL, line)
-        node = yaml.compose(text, Loader=loader)
+        node = yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
         said = printable(str(problem).partition("\n")[0])

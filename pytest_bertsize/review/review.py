@@ -164,12 +164,9 @@ class Review(Struct, frozen=True, dict=True):
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
         """Sizes with which the model would pass an exceeded budget, the nearest to today's sizes first."""
-        found = self._varied
-        if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
-            return ()
         from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
 
-        return find_fitting_shapes(found, self.budget)
+        return find_fitting_shapes(self._varied, self.budget) if self._varied else ()
 
     @property
     def costs(self) -> tuple[Cost, ...]:

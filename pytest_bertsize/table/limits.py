@@ -241,8 +241,10 @@ def _read_growth(written: object) -> Iterator[Limit]:
         if part in NO_COMPONENTS - {TOTAL, TRAINABLE}:
             raise ValueError(f"growth cannot limit {shown(part)}, which is not a component: name one, or total")
         key = (part,) if parts is written else ()
-        with placed(*key):
-            check_growth(most)
+        try:
+            most_growth(most, 0)
+        except ValueError:
+            raise Mistake(f"{shown(most)} is not a growth: {_HOW_TO_WRITE_GROWTH}", *key) from None
         name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"
         yield Limit(name, None, None, most, "", table_key=(GROWTH, *key), measure=Growth(part))
 
@@ -252,14 +254,6 @@ def _read_growth(written: object) -> Iterator[Limit]:
 
 SHARE = re.compile(r"(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such as "500K", or 0'
-
-
-def check_growth(value: object) -> None:
-    """Check the allowed growth of a component, a share or a count."""
-    try:
-        most_growth(value, 0)
-    except ValueError:
-        raise ValueError(f"{shown(value)} is not a growth: {_HOW_TO_WRITE_GROWTH}") from None
 
 
 def share_of(written: object) -> Fraction | None:

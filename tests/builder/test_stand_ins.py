@@ -14,6 +14,7 @@ import pytest
 
 from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import stand_ins
+from pytest_bertsize.builder.child.from_pretrained import functions_replaced
 from pytest_bertsize.builder.child.stand_ins import StandIn, describe_stand_ins, run_with_stand_ins
 from pytest_bertsize.builder.confined import Refused
 
@@ -161,6 +162,6 @@ def test_no_weights_are_fetched_by_a_library_that_was_imported_before(monkeypatc
     fetch = vision.load_state_dict_from_url = torch.hub.load_state_dict_from_url
     monkeypatch.setitem(sys.modules, "vision", vision)
     layer = torch.nn.Linear(3, 2)
-    with stand_ins.keep_in_place():
+    with functions_replaced({}):
         layer.load_state_dict(vision.load_state_dict_from_url("https://example.org/w.pth"))
     assert vision.load_state_dict_from_url is fetch

@@ -168,16 +168,19 @@ def _build_and_list(request: Request) -> Built:
     model = instantiate(request)
     built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
     built = built._replace(config=read_config_values(request) if request.asked else None)
-    for what in [what for what, is_asked in (("flops", request.seq_len), ("loading", request.filed)) if is_asked]:
+    finders: Any = ("flops", request.seq_len, _count_flops), ("loading", request.filed, find_loading)
+    for what, asked, find in (each for each in finders if each[1]):
         try:
-            if what == "flops":
-                flops: Any = importlib.import_module("pytest_bertsize.builder.child.flops")
-                built = built._replace(flops=flops.count_flops(model.to("meta"), seq_len=request.seq_len))
-            else:
-                built = built._replace(loading=find_loading(model, request.filed))
+            built = built._replace(**{what: find(model, asked)})
         except Exception as error:  # noqa: PERF203
             built = built._replace(problems={**built.problems, what: confined.describe_error(error)})
     return built
+
+
+def _count_flops(model: Any, seq_len: int) -> Any:
+    from pytest_bertsize.builder.child.flops import count_flops
+
+    return count_flops(model.to("meta"), seq_len=seq_len)
 
 
 def list_loaded() -> tuple[str, ...]:

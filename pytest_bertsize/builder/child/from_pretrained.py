@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from pytest_bertsize.builder import published
+from pytest_bertsize.builder.child.stand_ins import list_kept_in_place
 from pytest_bertsize.builder.child.tokenizer import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
 from pytest_bertsize.builder.messages import OF_DISK, Answered
@@ -46,14 +47,17 @@ Changes = tuple[tuple[str, Any, Any], ...]  # ``varied`` of a request: a key, it
 
 
 @contextlib.contextmanager
-def answer_by_name(hub: Mapping[str, Mapping[str, Any]], varied: Changes = ()) -> Iterator[None]:
-    """Answer calls of ``from_pretrained`` and of the hub's functions, by ``hub`` and ``varied`` of a request."""
+def functions_replaced(hub: Mapping[str, Mapping[str, Any]], varied: Changes = ()) -> Iterator[None]:
+    """Answer calls of ``from_pretrained`` and of the hub's functions, by ``hub`` and ``varied`` of a request.
+
+    Meanwhile a model stays where it is built (:func:`~pytest_bertsize.builder.child.stand_ins.list_kept_in_place`).
+    """
     with contextlib.ExitStack() as stack:
         make_folder = cache(lambda: stack.enter_context(tempfile.TemporaryDirectory(prefix="bertsize-")))
-        if "transformers" in sys.modules:
-            for owner, name, replacement in _list_replacements(_Hub(hub, varied, make_folder)):
-                if hasattr(owner, name):  # which makes a lazy library load it
-                    stack.enter_context(patch.object(owner, name, replacement))
+        of_hub = _list_replacements(_Hub(hub, varied, make_folder)) if "transformers" in sys.modules else ()
+        for owner, name, replacement in (*of_hub, *list_kept_in_place()):
+            if hasattr(owner, name):  # which makes a lazy library load it
+                stack.enter_context(patch.object(owner, name, replacement))
         yield
 
 

@@ -20,8 +20,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.builder.child import listing
-from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
-from pytest_bertsize.builder.child.stand_ins import describe_stand_ins, keep_in_place, run_with_stand_ins
+from pytest_bertsize.builder.child.from_pretrained import functions_replaced, vary
+from pytest_bertsize.builder.child.stand_ins import describe_stand_ins, run_with_stand_ins
 from pytest_bertsize.builder.confined import CALLED, HANDED, HandedOver, Refused, describe_error, hide_secrets
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why, exceed_limit
 
@@ -108,7 +108,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
     os.chdir(request.root)
     CALLED.append(request.declared)
     try:
-        with answer_by_name(request.hub, request.varied), keep_in_place():
+        with functions_replaced(request.hub, request.varied):
             yield
     finally:
         CALLED.pop()

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn, cast
-from unittest.mock import patch
 
 from pytest_bertsize.builder.confined import Refused, refuse
 from pytest_bertsize.wording import MOST_NAMED, listed
@@ -144,9 +143,8 @@ class Fetched(dict[str, Any]):
     """An empty state dict in place of weights that ``torch.hub`` would fetch."""
 
 
-@contextlib.contextmanager
-def keep_in_place() -> Iterator[None]:
-    """Let ``model.to(device)`` and the like do nothing, and load no weights of ``torch.hub``."""
+def list_kept_in_place() -> Iterator[tuple[Any, str, Any]]:
+    """Yield replacements with which ``model.to(device)`` and the like do nothing, and ``torch.hub`` has no weights."""
     import torch
 
     def fetch_nothing(url: str, *_: object, **__: object) -> Fetched:
@@ -156,19 +154,17 @@ def keep_in_place() -> Iterator[None]:
     def load_unless_fetched(self: Any, state_dict: Any, *arguments: Any, **named: Any) -> Any:
         return load(self, self.state_dict() if isinstance(state_dict, Fetched) else state_dict, *arguments, **named)
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(patch.object(torch.cuda, "set_device", lambda _: None))
-        for owner in (torch.nn.Module, torch.Tensor):
-            stack.enter_context(patch.object(owner, "to", _convert_only(owner.to)))
-            for name in ("cuda", "cpu"):
-                stack.enter_context(patch.object(owner, name, lambda self, *_, **__: self))
-        load = torch.nn.Module.load_state_dict
-        stack.enter_context(patch.object(torch.nn.Module, "load_state_dict", load_unless_fetched))
-        name, fetch = "load_state_dict_from_url", torch.hub.load_state_dict_from_url
-        for module in [*sys.modules.values()]:  # torchvision has a name of its own for it
-            if getattr(module, "__dict__", {}).get(name) is fetch:
-                stack.enter_context(patch.object(module, name, fetch_nothing))
-        yield
+    yield torch.cuda, "set_device", lambda _: None
+    for owner in (torch.nn.Module, torch.Tensor):
+        yield owner, "to", _convert_only(owner.to)
+        for name in ("cuda", "cpu"):
+            yield owner, name, lambda self, *_, **__: self
+    load = torch.nn.Module.load_state_dict
+    yield torch.nn.Module, "load_state_dict", load_unless_fetched
+    name, fetch = "load_state_dict_from_url", torch.hub.load_state_dict_from_url
+    for module in [*sys.modules.values()]:  # torchvision has a name of its own for it
+        if getattr(module, "__dict__", {}).get(name) is fetch:
+            yield module, name, fetch_nothing
 
 
 def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:

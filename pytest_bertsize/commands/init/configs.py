@@ -296,8 +296,7 @@ def _make_valid(part: str) -> str:
 def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
     """Yield limits on the total and top-level components, lower than one more layer needs; 0 for absent ones."""
     form, variants = derivation.form, Variants(derivation)
-    layers = [size.key for size in variants.sizes.values() if size.repeats]
-    deeper = [varied for each in layers if (varied := variants.varied(**{each: variants.now(each) + 1}))]
+    deeper = [varied for _, varied in variants.deepened()]
     parts = [name for name, count in form.components.items() if "." not in name and count]
     for component in (TOTAL, *([TRAINABLE] if "adapters" in parts else []), *parts):
         larger = [each.count_of(component) for each in deeper if each.count_of(component) > form.count_of(component)]
