@@ -33,15 +33,10 @@ class Ledger:
     """Collects the results of a run: in the controller, if xdist runs the tests."""
 
     def __init__(
-        self,
-        config: pytest.Config,
-        versions: Mapping[str, str],
-        reports: ReportFiles,
-        selection: Selection,
-        rewriter: Rewriter | None = None,  # ``None`` if the run changes no budgets
+        self, selection: Selection, versions: Mapping[str, str], reports: ReportFiles, rewriter: Rewriter | None
     ) -> None:
-        self.config, self.versions, self.reports = config, versions, reports
-        self.selection, self.rewriter = selection, rewriter
+        """:param rewriter: ``None`` if the run changes no budgets."""
+        self.selection, self.versions, self.reports, self.rewriter = selection, versions, reports, rewriter
         self.terminal: pytest.TerminalReporter | None = None  # true after the summary
         self._models: dict[str, ModelReport] = {}
 
@@ -86,7 +81,7 @@ class Ledger:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self.terminal = terminalreporter
-        style = terminal_style(terminalreporter._tw, self.config.get_verbosity())  # noqa: SLF001  (no other way)
+        style = terminal_style(terminalreporter._tw, self.selection.config.get_verbosity())  # noqa: SLF001  (no other way)
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
         for text, colour in summarize_run(self.outcome, style, accepting=self.rewriter is not None):

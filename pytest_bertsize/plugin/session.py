@@ -62,7 +62,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     selection, plugins = Selection(config), list[object]()
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
-        config.stash[LEDGER] = Ledger(config, helper.versions, reports, selection, rewriter)
+        config.stash[LEDGER] = Ledger(selection, helper.versions, reports, rewriter)
         controller = Controller([*gate.find_requests(gate.settings.names)], helper)
         plugins = [*filter(None, [rewriter]), config.stash[LEDGER], controller]
         _ask_helper(helper, gate, config)

@@ -51,7 +51,7 @@ def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Led
     settings = declared(*names)
     options = {"get_verbosity": lambda: verbosity, "getoption": lambda _, default=None: default, "args_source": None}
     config = cast("pytest.Config", SimpleNamespace(**options))
-    return Ledger(config, VERSIONS, ReportFiles(tuple(reports), settings), Selection(config))
+    return Ledger(Selection(config), VERSIONS, ReportFiles(tuple(reports), settings), None)
 
 
 def warning(message: str) -> FindingRow:
