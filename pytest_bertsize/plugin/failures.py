@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
-from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem, Mistaken, hold_marked
+from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem, Mistaken, hold_marked, open_gate
 from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.reports.report import to_plain
@@ -37,11 +37,11 @@ class Attachments:
         report = yield
         failure = call.excinfo.value if call.excinfo else None
         if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
-            gate, name = item.gate, item.name
-            if gate.mode.verb:  # the run changes budgets
-                asked = gate.changes_to_write(name)
-                before = to_plain(report_model(gate.reviewed(name))) if asked.changes else None
-                report.bertsize_changes = to_builtins(replace(asked, before=before))  # type: ignore[attr-defined]
+            with open_gate(item.config) as gate:
+                if gate.mode.verb:  # the run changes budgets
+                    asked = gate.changes_to_write(item.name)
+                    before = to_plain(report_model(gate.reviewed(item.name))) if asked.changes else None
+                    report.bertsize_changes = to_builtins(replace(asked, before=before))  # type: ignore[attr-defined]
         if report.skipped and not isinstance(failure, BudgetFailure | Mistaken) and REVIEW not in item.stash:
             try:  # the markers' budgets of a test that is skipped before its first line
                 if item.get_closest_marker("bert_budget"):

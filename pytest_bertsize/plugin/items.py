@@ -51,47 +51,40 @@ def hold(item: pytest.Item, review: Review) -> None:
 class Collector:
     """Collects the declared models, whatever ``testpaths`` and the command line select."""
 
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
-
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BudgetFile | None:
-        if file_path != self.gate.settings.path:
+        if file_path != table_path(parent.config):
             return None
         outside: Any = parent  # a package among the parents of an item would be imported before it
         while isinstance(outside, pytest.Package):
             outside = outside.parent
-        return BudgetFile.from_parent(outside, path=file_path, gate=self.gate)
+        return BudgetFile.from_parent(outside, path=file_path)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         refuse_tables_beside_tests(session.config, items)
         if not any(isinstance(item, BudgetItem) for item in items):
-            file = BudgetFile.from_parent(session, path=self.gate.settings.path, gate=self.gate)
+            file = BudgetFile.from_parent(session, path=table_path(session.config))
             items.extend(session.genitems(file))
 
 
 class BudgetFile(pytest.File):
     """The project's pyproject.toml."""
 
-    def __init__(self, *, gate: Gate, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.gate = gate
-
-    def collect(self) -> Iterator[pytest.Item]:
-        for name in self.gate.settings.names:
-            yield BudgetItem.from_parent(self, name=name, gate=self.gate)
+    def collect(self) -> list[pytest.Item]:
+        with open_gate(self.config) as gate:
+            return [BudgetItem.from_parent(self, name=name) for name in gate.settings.names]
 
 
 class BudgetItem(pytest.Item):
     """One declared model: ``pyproject.toml::NAME``."""
 
-    def __init__(self, *, gate: Gate, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.gate = gate
         self.add_marker("bert_budget")  # for pytest's -m
 
     def runtest(self) -> None:
-        hold(self, self.gate.review(self.name))
+        with open_gate(self.config) as gate:
+            hold(self, gate.review(self.name))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the headline, so that pytest draws no traceback."""
@@ -125,7 +118,7 @@ def review_for_test(item: pytest.Item) -> Review:
 
 def review_by_name(config: pytest.Config, name: str) -> Review:
     """Return the review of a model by its name, for ``bert_budgets``."""
-    with _open_gate(config) as gate:
+    with open_gate(config) as gate:
         name = find_declared(name, gate.settings, "bert_budgets", 'bert_budgets("NAME")')
     return _require_build(gate.review(name), "bert_budgets")
 
@@ -139,7 +132,7 @@ def _require_build(review: Review, fixture: str) -> Review:
 
 
 @contextmanager
-def _open_gate(config: pytest.Config) -> Iterator[Gate]:
+def open_gate(config: pytest.Config) -> Iterator[Gate]:
     """Yield the gate of the run; a mistake in the table, or in a name or limit that is read with it, is Mistaken."""
     gate = config.stash[GATE]
     try:
@@ -155,7 +148,7 @@ def _review_named(item: pytest.Item) -> list[Review]:
     limits: dict[str, tuple[Limit, ...]] = {}
     path, line = item.location[0], (item.location[1] or 0) + 1
     place = f"{path}:{line}: @pytest.mark.bert_budget"
-    with _open_gate(item.config) as gate:
+    with open_gate(item.config) as gate:
         for marker in item.iter_markers("bert_budget"):
             try:
                 arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments

@@ -66,7 +66,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         controller = Controller([*gate.find_requests(gate.settings.names)], helper)
         plugins = [*filter(None, [rewriter]), config.stash[LEDGER], controller]
         _ask_helper(helper, gate, config)
-    for each in (*plugins, selection, Collector(gate), Attachments()):  # without names: no ``-p no:NAME`` disables them
+    for each in (*plugins, selection, Collector(), Attachments()):  # without names: no ``-p no:NAME`` disables them
         config.pluginmanager.register(each)
 
 
