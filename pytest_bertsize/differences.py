@@ -7,14 +7,13 @@ its closed form, its lock and the base.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import product
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pytest_bertsize.folding import fold_names, group_indices, join_indices, split_indices, write_folded
+from pytest_bertsize.folding import fold_alike, fold_names, split_indices
 from pytest_bertsize.inventory import Inventory, Tensor, common, levels
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
@@ -67,7 +66,7 @@ def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]
 def fold_modules(inventory: Inventory, names: Collection[str]) -> dict[str, int]:
     """Return the parameters of the outermost modules whose tensors are all in ``names``, with layers folded."""
     side = _Side(inventory)
-    folded = _fold_paths(side.find_roots(names), side.signature)
+    folded = fold_alike(side.find_roots(names), side.signature)
     return {name: sum(map(side.count_owned, paths)) for name, paths in folded}
 
 
@@ -150,7 +149,7 @@ class _Comparison:
     def _find_whole(
         self, kind: Kind, names: Collection[str], side: _Side, other: _Side, sign: int
     ) -> Iterator[Difference]:
-        alike = _fold_paths(side.find_roots(names), lambda path: (side.signature(path), side.count_owned(path)))
+        alike = fold_alike(side.find_roots(names), lambda path: (side.signature(path), side.count_owned(path)))
         for name, paths in alike:
             each, inside = side.count_owned(paths[0]), side.paths[paths[0]]
             detail = exact(each) if len(paths) == 1 else f"{len(paths):,} × {exact(each)} = {exact(each * len(paths))}"
@@ -187,7 +186,7 @@ class _Comparison:
                 for each in side.paths[path]:
                     names.pop(each.name, None)
             was[new] = old
-        for name, paths in _fold_paths(was, lambda path: (split_indices(was[path])[0], self.after.signature(path))):
+        for name, paths in fold_alike(was, lambda path: (split_indices(was[path])[0], self.after.signature(path))):
             former = [was[path] for path in paths]
             both = (*self.after.names_within(paths), *self.before.names_within(former))
             detail = exact(sum(map(self.after.count_owned, paths)))
@@ -259,7 +258,7 @@ class _Comparison:
             inside = there.paths[path]
             of_all = {owners[each.name].removesuffix(each.name.removeprefix(path)) for each in inside}
             whole |= {path: of_all.pop()} if len(of_all) == 1 else {each.name: owners[each.name] for each in inside}
-        for name, paths in _fold_paths(whole, lambda path: (split_indices(whole[path])[0], there.signature(path))):
+        for name, paths in fold_alike(whole, lambda path: (split_indices(whole[path])[0], there.signature(path))):
             tensors = there.names_within(paths)
             pairs = ((self.before.tensors[each], self.after.tensors[each]) for each in tensors)
             count = sum(now.size * (bool(was.tied_to) - bool(now.tied_to)) for was, now in pairs)
@@ -271,21 +270,10 @@ class _Comparison:
         for kind, trains in kinds.items():
             was, now = self.before.tensors, self.after.tensors
             names = [each for each in self.stay if now[each].trainable == trains != was[each].trainable]
-            for name, paths in _fold_paths(self.after.find_roots(names), self.after.signature):
+            for name, paths in fold_alike(self.after.find_roots(names), self.after.signature):
                 if count := sum(map(self.after.count_owned, paths)):  # a tied tensor counts with its owner
                     tensors = self.after.names_within(paths)
                     yield Difference(kind, name, 0, tensors, exact(count), is_plural=_is_list(paths))
-
-
-def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Iterator[tuple[str, list[str]]]:
-    """Fold paths that differ only in their layer: yield a folded name, and the paths that it stands for."""
-    groups: dict[Hashable, list[str]] = {}
-    for path in paths:
-        groups.setdefault((split_indices(path)[0], alike(path)), []).append(path)
-    for members in groups.values():
-        template = split_indices(members[0])[0]
-        for box in group_indices(split_indices(path)[1] for path in members):
-            yield write_folded(template, box), [join_indices(template, place) for place in product(*box)]
 
 
 def _outer_modules(name: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -64,11 +64,21 @@ def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
 
 def fold_names(names: Iterable[str]) -> list[str]:
     """Return names with their layers folded."""
-    found: dict[str, list[Indices]] = {}
+    return [name for name, _ in fold_alike(names, lambda _: None)]
+
+
+def fold_alike(names: Iterable[str], alike: Callable[[str], Hashable]) -> Iterator[tuple[str, list[str]]]:
+    """Fold names that differ only in their layer, and for which ``alike`` returns the same.
+
+    Yield each folded name, and the names that it stands for.
+    """
+    groups: dict[tuple[str, Hashable], list[Indices]] = {}
     for name in names:
         template, place = split_indices(name)
-        found.setdefault(template, []).append(place)
-    return [write_folded(template, box) for template, places in found.items() for box in group_indices(places)]
+        groups.setdefault((template, alike(name)), []).append(place)
+    for (template, _), places in groups.items():
+        for box in group_indices(places):
+            yield write_folded(template, box), [join_indices(template, place) for place in product(*box)]
 
 
 def escape_name(name: str) -> str:
