@@ -36,7 +36,7 @@ from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.table.reading import Mistake, placed, read_keys, read_value
 from pytest_bertsize.table.settings import Settings, SettingsError
-from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.table.toml import key, line_in_toml, quote
 from pytest_bertsize.wording import listed, printable, reason, shown
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ HEAD = f"""\
 # A model is one block. After a merge, keep either side's and run that again.
 lock = {FORMAT}
 """
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class BadLock(SettingsError):
@@ -275,16 +274,16 @@ def render_lock(models: Mapping[str, Locked]) -> str:
 def render_model(name: str, locked: Locked) -> str:
     """Return the block of one model, its tensors sorted by name."""
     made = {"config": locked.config, "built-with": locked.built_with}
-    hidden = {key: f"[{', '.join(map(_quote_text, shapes))}]" for key, shapes in locked.hidden.items()}
+    hidden = {each: f"[{', '.join(map(quote, shapes))}]" for each, shapes in locked.hidden.items()}
     rows = sorted(_fold_rows(locked.tensors), key=lambda row: (_split_numbers(row[0]), row[0]))
     tables = {
-        "": [(key, _quote_text(value)) for key, value in made.items() if value],
-        ".sizes": [(_write_key(key), json.dumps(value)) for key, value in sorted(locked.sizes.items())],
-        ".hidden": [(_write_key(key), shapes) for key, shapes in sorted(hidden.items())],
-        ".tensors": [(_quote_text(row), value) for row, value in rows],
+        "": [(each, quote(value)) for each, value in made.items() if value],
+        ".sizes": [(key(size), json.dumps(value)) for size, value in sorted(locked.sizes.items())],
+        ".hidden": [(key(each), shapes) for each, shapes in sorted(hidden.items())],
+        ".tensors": [(quote(row), value) for row, value in rows],
     }
     return "\n".join(
-        f"[models.{_write_key(name)}{table}]\n" + "".join(f"{key} = {value}\n" for key, value in pairs)
+        f"[models.{key(name)}{table}]\n" + "".join(f"{each} = {value}\n" for each, value in pairs)
         for table, pairs in tables.items()
         if pairs or table in {"", ".tensors"}
     )
@@ -308,22 +307,14 @@ def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
         shape = f"[{', '.join(map(str, tensor.shape))}]"
         value = shape if tensor.trainable else f"{{ frozen = {shape} }}"
         if owner:
-            value = owner if is_of_layer else _quote_text(escape_name(tensor.tied_to or ""))
+            value = owner if is_of_layer else quote(escape_name(tensor.tied_to or ""))
         groups.setdefault((template, value, is_of_layer), []).append(place)
     for (template, value, is_of_layer), places in groups.items():
         for box in group_indices(places):
-            yield write_folded(template, box), _quote_text(write_folded(value, box, STAR)) if is_of_layer else value
+            yield write_folded(template, box), quote(write_folded(value, box, STAR)) if is_of_layer else value
 
 
 def _split_numbers(name: str) -> list[str | tuple[int, str]]:
     """Split a name into words and numbers, so that ``layer.9`` sorts before ``layer.10``."""
     parts = re.split(r"0*([0-9]+)", name)
     return [(len(part), part) if at % 2 else part for at, part in enumerate(parts)]
-
-
-def _write_key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quote_text(name)
-
-
-def _quote_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
@@ -20,6 +21,7 @@ _TOKEN = re.compile(
     r"|[\[\]{}\n]",
     re.DOTALL,
 )
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
 
 Path: TypeAlias = tuple[str, ...]
@@ -174,6 +176,9 @@ def inline(value: object) -> str:
 
 def key(name: str) -> str:
     """Write one part of a dotted key, without quotes if possible."""
-    import tomlkit
+    return name if _BARE.fullmatch(name) else quote(name)
 
-    return tomlkit.key(name).as_string()
+
+def quote(text: str) -> str:
+    """Write a string in double quotes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", r"\u007f")
