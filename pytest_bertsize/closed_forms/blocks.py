@@ -98,14 +98,8 @@ class Term(NamedTuple):
 
 # kinds of modules
 
-Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner"]  # by name
-
-
-class Inner(NamedTuple):
-    """A module inside another module."""
-
-    kind: str
-    sizes: tuple[Count, ...]
+# the shape of each parameter by its name; of a module inside the module, its kind and its sizes
+Shapes: TypeAlias = Mapping[str, tuple[Count, ...]]
 
 
 def _recurrent(gates: int) -> Callable[..., Shapes]:
@@ -125,10 +119,10 @@ def _recurrent(gates: int) -> Callable[..., Shapes]:
 
 def _torch_layer(*attentions: str) -> Callable[..., Shapes]:
     return lambda width, feed_forward: {
-        **{name: Inner("multihead_attention", (width,)) for name in attentions},
-        "linear1": Inner("linear", (width, feed_forward)),
-        "linear2": Inner("linear", (feed_forward, width)),
-        **{f"norm{number}": Inner("layer_norm", (width,)) for number in range(1, len(attentions) + 2)},
+        **dict.fromkeys(attentions, ("multihead_attention", width)),
+        "linear1": ("linear", width, feed_forward),
+        "linear2": ("linear", feed_forward, width),
+        **{f"norm{number}": ("layer_norm", width) for number in range(1, len(attentions) + 2)},
     }
 
 
@@ -154,7 +148,7 @@ KINDS: dict[str, Callable[..., Shapes]] = {
     "multihead_attention": lambda width: {
         "in_proj_weight": (3 * width, width),
         "in_proj_bias": (3 * width,),
-        "out_proj": Inner("linear", (width, width)),
+        "out_proj": ("linear", width, width),
     },
     "transformer_encoder_layer": _torch_layer("self_attn"),
     "transformer_decoder_layer": _torch_layer("self_attn", "multihead_attn"),
@@ -186,8 +180,8 @@ def module(
     found: list[Term] = []
     for leaf, made in KINDS[kind](*sizes, **named).items():
         path = f"{name}.{leaf}".strip(".")
-        if isinstance(made, Inner):
-            found += module(made.kind, path, *made.sizes, component=component, copies=copies, bias=bias)
+        if made and isinstance(made[0], str):
+            found += module(made[0], path, *made[1:], component=component, copies=copies, bias=bias)
         elif bias or "bias" not in leaf:
             owner = tied.get(path.rpartition(".")[2])
             found.append(Term(path, made, component, tied_to=owner, copies=copies, kind=kind if leaf else ""))

@@ -301,8 +301,9 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     for name in names:
         component = extra.component or find_nearest(name, modules, f"head.{name.partition('.')[0]}")
         path = f"{name}.{STAR}" if copies and STAR not in name else name
-        where: dict[str, Any] = {"component": component, "tied": extra.tied, "copies": copies}
-        found += module(extra.block, path, *sizes, **where, **extra.arguments)
+        found += module(
+            extra.block, path, *sizes, component=component, tied=extra.tied, copies=copies, **extra.arguments
+        )
     return found
 
 

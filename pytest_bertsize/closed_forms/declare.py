@@ -16,7 +16,7 @@ from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Sc
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 from pytest_bertsize.closed_forms.tree import fill, list_terms
-from pytest_bertsize.config.keys import LABELS, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import ACTIVATIONS, LABELS, Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.wording import did_you_mean
 
@@ -199,7 +199,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     known = {} if sizes.startswith(ONLY) else {size.symbol: size for size in like.sizes}
     known |= {size.symbol: size for size in (_read_size(each, known) for each in _split(sizes))}
     functions = ((key, None if default == "none" else default) for key, default in map(str.split, _split(activations)))
-    choices = (*(hidden_act(default, key) for key, default in functions), *more.pop("choices", ()))
+    choices = (*(Choice(key, default, ACTIVATIONS) for key, default in functions), *more.pop("choices", ()))
     kept = () if switches.startswith(ONLY) else like.switches
     chosen = () if activations.startswith(ONLY) else like.choices
     divisible, ignored = more.pop("divisible", like.divisible), more.pop("ignored", "")

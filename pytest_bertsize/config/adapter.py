@@ -139,7 +139,7 @@ def parse(
     :param family: the ``model_type`` of the adapted model, for which PEFT may have default targets.
     :param closed_form: ``False`` if keys without a closed form are passed on to PEFT.
     """
-    reading = _Reading(data, file, closed_form=closed_form)
+    reading = _Reading(data, file, closed_form)
     if data.get(REFUSED) is not None:
         message = f"{REFUSED} makes PEFT import the module that megatron_core names"
         reading.note(REFUSED, message, "remove it: it changes the training, not the model", "config-refused")
@@ -149,12 +149,11 @@ def parse(
     return adapter
 
 
-class _Reading:
-    def __init__(self, data: Mapping[str, object], file: ModelConfig | None, *, closed_form: bool) -> None:
-        self.data = data
-        self.file = file
-        self.closed_form = closed_form
-        self.findings: list[Finding] = []
+class _Reading(Struct, eq=False):
+    data: Mapping[str, object]
+    file: ModelConfig | None
+    closed_form: bool
+    findings: list[Finding] = []
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> None:
         written = (key,) if key in self.data else ()

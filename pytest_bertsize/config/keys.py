@@ -265,20 +265,12 @@ def same(key: str, of: str) -> Rule:
     return Rule((key, of), lambda values: values[key] == values[of], message, f'write "{key}": {{{of}}}')
 
 
-def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
-    """Return the key of an activation function: any that transformers knows, also ``prelu``, which has parameters."""
-    return Choice(key, default, ACTIVATIONS)
-
-
 class Refused(NamedTuple):
     """A key that changes the build in a way that no closed form describes."""
 
     harmless: tuple[object, ...]
     because: str
     fix: str
-
-
-EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}  # transformers 4 writes it, transformers 5 does not read it
 
 
 class Until(NamedTuple):
@@ -354,8 +346,8 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @cached_property
     def all_ignored(self) -> Mapping[str, Ignored]:
-        """The keys in :attr:`ignored`, and those that transformers 4 wrote into every config."""
-        ignored = {**EVERYWHERE_IGNORED, **self.ignored}
+        """The keys in :attr:`ignored`, and the one that transformers 4 writes into every config."""
+        ignored = {"pruned_heads": Ignored(({}, None)), **self.ignored}
         return {key: each for key, each in ignored.items() if key not in self.refused}
 
     @cached_property

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import ConfigKeys, Until, hidden_act
+from pytest_bertsize.config.keys import ACTIVATIONS, Choice, ConfigKeys, Until
 from pytest_bertsize.config.older_releases import LIBRARY, before, replaced, without, without_rules_on
 
 CLASSES = """
@@ -168,12 +168,12 @@ GEMMA = family(
     LLAMA,
     sizes="only V 256000, D 3072, L 28 layers from 0, A 16, Q 16, S 256, I 24576",
     switches="only attention_bias false, tie_word_embeddings true, token_classification_bias true",
-    choices=(hidden_act(TANH)._replace(taken_for={"gelu": TANH}),),
+    choices=(Choice("hidden_act", TANH, ACTIVATIONS, taken_for={"gelu": TANH}),),
     indices="pad_token_id 0",
     divisible=(),
     rules="PADS_WITHIN, EVEN_HEAD_DIM",
     until=(
-        before("5.18.0", replaced(choices=(hidden_act(TANH),)), "gemma", "configuration"),
+        before("5.18.0", replaced(choices=(Choice("hidden_act", TANH, ACTIVATIONS),)), "gemma", "configuration"),
         NO_TOKEN_BIAS,
         before("4.48.0", replaced(divisible=EVEN), "gemma"),
     ),

@@ -8,7 +8,7 @@ fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for spans by beam sea
 from __future__ import annotations
 
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import Choice, hidden_act
+from pytest_bertsize.config.keys import ACTIVATIONS, Choice
 
 
 def decoder(bias: str, *, width: str = "D") -> str:
@@ -87,7 +87,7 @@ def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
 def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Choice]:
     """Return the keys of a sequence's vector, with their defaults: its position, and its activation."""
     places = frozenset({"last", "first", "mean", "cls_index", "attn"})
-    return Choice("summary_type", place, places), hidden_act(function, "summary_activation")
+    return Choice("summary_type", place, places), Choice("summary_activation", function, ACTIVATIONS)
 
 
 # The trees of a class by the end of its name, unless its family sets others; ``{language_model}`` is the family's tree
