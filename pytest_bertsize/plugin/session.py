@@ -42,9 +42,8 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     """Examine every declared model; register its items, and plugins. Without a helper, xdist's controller builds."""
     builds = not config.getoption("bert_budget_no_build")
     try:
-        verb, reason = read_verb(config), ""
-        if verb:
-            reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
+        verb = read_verb(config)
+        reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
         refuse_other_tables(config)
         base, python = config.getoption("bert_budget_base"), config.getoption("bert_budget_python")
         project = open_project(table_path(config), base, python, "--bert-budget-", builds=builds)
@@ -166,9 +165,8 @@ def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
 
     def result(name: str) -> Built | NotBuilt:
         try:
-            found = read_all()[name]
+            return read_all()[name]
         except OSError as error:
             return NotBuilt(f"the xdist worker cannot read the builds: {error}")
-        return found
 
     return result

@@ -159,7 +159,7 @@ def _list_components(review: Review) -> list[report.Component]:
 
 def _held_to(name: str, review: Review) -> dict[str, Any]:
     """Return the fields ``min``, ``max``, ``limit`` and ``failed`` of the row about ``name``."""
-    limit, failed = review.limit(name), name in review.failed_components
+    limit, failed = review.limit(name), any(each.component == name for each in review.errors)
     least, most, written = (limit.minimum, limit.maximum, str(limit)) if limit else (None, None, None)
     return {"min": least, "max": most, "limit": written, "failed": failed}
 

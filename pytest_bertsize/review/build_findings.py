@@ -96,20 +96,19 @@ def _show_value(value: object) -> str:
     return number(value) if type(value) is int else shown(value)
 
 
-def check_ties(built: Built) -> list[Finding]:
-    """Return an error for each tie that the build has not made, and one for all other wrong ties."""
-    found, by_itself = [], "transformers 5 ties by the dict _tied_weights_keys in post_init(), 4 by this method"
+def check_ties(built: Built) -> Iterator[Finding]:
+    """Yield an error for each tie that the build has not made, and one for all other wrong ties."""
+    by_itself = "transformers 5 ties by the dict _tied_weights_keys in post_init(), 4 by this method"
     for name, source, by in built.untied:
         ties = f"{by} ties {name} to {source}"
         message = f"{ties}, and transformers {built.transformers}, which built it, has not made that tie"
         fix = f"assign the one to the other in the constructor ({by_itself}); or remove {by}"
-        found.append(Finding("untied", message, fix))
+        yield Finding("untied", message, fix)
     if lost := built.lost_ties():
         named = listed(fold_names(lost), MOST_NAMED)
         message = f"{named}: the ties of the built model are not those that its class declares"
         fix = "report it: the class lacks a declared tie, or makes one that it does not declare"
-        found.append(Finding("untied", message, fix))
-    return found
+        yield Finding("untied", message, fix)
 
 
 def check_hidden(built: Built, name: str, lock: Lock | None) -> Iterator[Finding]:
@@ -174,17 +173,15 @@ def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[
     return [Finding("config-invalid", message, fix, table_key=("config",), elsewhere=(away,))]
 
 
-def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
+def note_published_configs(found: Iterable[Answered], key: str) -> Iterator[Finding]:
     """Note the origin of published configs: a name may mean another config on another machine, or tomorrow.
 
     :param key: ``"config"`` if the table names the configs, ``"factory"`` if the project's code does.
     """
     what = "from_pretrained({!r}) got a config" if key == "factory" else "the published config {} is"
-    notes = []
     for each in found:
         kind: Kind = "stood-in" if each.by_hub else "published-config"
         message = f"{what.format(each.name)} from {each.origin}"
         if each.tokens is not None:
             message += f", and its tokenizer is assumed to have the {each.tokens:,} tokens of its vocab_size"
-        notes.append(Finding(kind, message, "", "note", table_key=(key,)))
-    return notes
+        yield Finding(kind, message, "", "note", table_key=(key,))

@@ -196,8 +196,7 @@ def dtype_of(config: Mapping[str, object]) -> str:
 
 def check_limits(review: Review, actual: Inventory) -> list[Finding]:
     """Return a finding for every limit that ``actual`` does not meet, and for every limit on an unknown component."""
-    found = (_check_limit(limit, actual, review) for limit in review.budget)
-    return [finding for finding in found if finding]
+    return [*filter(None, (_check_limit(limit, actual, review) for limit in review.budget))]
 
 
 def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | None:

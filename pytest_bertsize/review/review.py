@@ -75,10 +75,6 @@ class Review(Struct, frozen=True, dict=True):
     def errors(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
-    @cached_property
-    def failed_components(self) -> frozenset[str | None]:
-        return frozenset(finding.component for finding in self.errors)
-
     @property
     def is_off_closed_form(self) -> bool:
         return any(finding.kind == "off-closed-form" for finding in self.findings)
