@@ -230,12 +230,11 @@ class _Follower:
     def _add_counted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], now: ModelAtCommit) -> None:
         before, was = model.counted, model.why
         model.counted, model.why = (commit, now), ""
-        if before is None:
-            model.rows.append(Row(commit, now.total, now.by, said=said))
-            return
-        since = before[0].name[:SHORT] if was or model.rows[-1].total is None else ""
-        row = _compare_counts(before[1], now, Row(commit, now.total, now.by, since=since, said=said))
-        if self._has_all_rows or was or row.said or row.moved or row.change:
+        row = Row(commit, now.total, now.by, said=said)
+        if before:
+            since = before[0].name[:SHORT] if was or model.rows[-1].total is None else ""
+            row = _compare_counts(before[1], now, row._replace(since=since))
+        if not before or self._has_all_rows or was or row.said or row.moved or row.change:
             model.rows.append(row)
 
 
