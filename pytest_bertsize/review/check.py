@@ -173,7 +173,7 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
 
 def is_equal(form: ClosedForm, built: Built) -> bool:
     """Return whether a built model has the tensors of its closed form, and the ties that its class declares."""
-    return not (any(build_findings.check_ties(built)) or compare_with_closed_form(form, inventory_of(built, form)))
+    return not any((*build_findings.check_ties(built), *compare_with_closed_form(form, inventory_of(built, form))))
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:

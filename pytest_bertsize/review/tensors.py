@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -26,8 +26,8 @@ LIBRARY = "the class builds other tensors than its config declares: check the co
 MOST_NAMED = 4  # the most differences that a sentence names; further ones are counted
 
 
-def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
-    """Return a finding for each component whose tensors differ in name, shape, tie or trainability.
+def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> Iterator[Finding]:
+    """Yield a finding for each component whose tensors differ in name, shape, tie or trainability.
 
     :param command: the command that writes the table of a project's class, or ``""``; ``None`` for a class of the
         library, where (unlike in a project's class) another name for a tied tensor counts as a changed tie.
@@ -43,13 +43,10 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
         if not (command is not None and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
-    found: list[Finding] = []
     formulas = form.formulas() if by_component else {}
-    for component, differences in by_component.items():
-        fix = LIBRARY if command is None else _describe_in_table(differences, command, is_first=not found)
-        finding = _describe_component(component, differences, form, actual, formulas.get(component))
-        found.append(finding._replace(fix=fix))
-    return found
+    for index, (component, differences) in enumerate(by_component.items()):
+        fix = LIBRARY if command is None else _describe_in_table(differences, command, is_first=not index)
+        yield _describe_component(component, differences, form, actual, formulas.get(component))._replace(fix=fix)
 
 
 def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool:

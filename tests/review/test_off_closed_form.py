@@ -31,7 +31,7 @@ class Form(Inventory):
 
 
 def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: str | None = None) -> list[Finding]:
-    return compare_with_closed_form(Form(expected), Inventory(actual), own)  # type: ignore[arg-type]
+    return [*compare_with_closed_form(Form(expected), Inventory(actual), own)]  # type: ignore[arg-type]
 
 
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
