@@ -118,10 +118,7 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
     follows = "float32" if "float" in dtype else None  # a buffer of this dtype is saved in that of the weights
     beside = sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
     what = f"{dtype}, {COUNTS[measure.count]}" + (f", buffers {exact(beside)}" if beside else "")
-    expected = None
-    if form:
-        by_form = {"unique": form.total, "stored": form.stored, "unrolled": form.unrolled}[measure.count]
-        expected = bytes_of(by_form, dtype) + beside
+    expected = bytes_of(getattr(form, measure.count), dtype) + beside if form else None  # named like the attribute
     numbers = actual.unique if measure.count == "unique" else actual.stored
     if form and measure.count == "unrolled":
         numbers += form.unrolled - form.stored

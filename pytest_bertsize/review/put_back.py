@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
@@ -42,11 +43,9 @@ def plan_rebuilds(subject: Subject, baseline: Baseline | None, result: Result | 
     former, request = baseline.find_former(subject.model.name) if baseline else None, subject.request
     if not result or not former or not former.locked or former.derivation or not request:
         return None
-    make = make_factory_config if former.model.factory else clean_config
-    try:
+    make, written = make_factory_config if former.model.factory else clean_config, None
+    with suppress(Unusable):
         written = make(former.model, former.config) if former.config else None
-    except Unusable:
-        written = None
     if written is None:
         return PutBack(result, "the keys of its config at the base are not known")
     before, after = _list_values(written, former.model), _list_values(request.config, subject.model)
