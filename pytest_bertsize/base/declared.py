@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.source import Reader
     from pytest_bertsize.table.model import Model
@@ -43,15 +42,6 @@ def read_declared(model: Model, today: Settings, locked: Locked | None, reader: 
     return source.read_locked(model, locked.sizes) if locked else source.read(model, today, reader)
 
 
-def read_adapter(model: Model, today: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
-    """Read the adapter of a model, ``None`` if it has none; raise Unusable for a mistake in it."""
-    if model.adapter is None:
-        return None
-    from pytest_bertsize.config.adapter import adapter_of
-
-    return adapter_of(model, today, config, reader)
-
-
 def derive_declared(
     model: Model,
     config: ModelConfig,
@@ -61,7 +51,7 @@ def derive_declared(
     reader: Reader | None = None,
 ) -> Derivation:
     """Derive the closed form of a model; raise Unusable if none applies, or the lock's block is not true."""
-    adapter = read_adapter(model, today, config, reader)
+    adapter = source.read_adapter(model, today, config, reader)
     found = derive(model, config, choose(model, config, registry), adapter)
     if locked:
         refuse_untrue(locked, model, adapter, found.form.tensors)

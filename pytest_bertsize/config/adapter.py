@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 from msgspec import Meta, Struct
 
-from pytest_bertsize.config.json_and_toml import parse_json
-from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.table.reading import Key, read_value
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.config.source import Reader
-    from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Settings
 
 ALL_LINEAR = "all-linear"
 LARGEST_NUMBER = 10_000_000  # the largest whole number in an adapter of a method other than LoRA
@@ -219,15 +214,3 @@ class _Reading(Struct, eq=False):
                 self.note(key, message, "write the number that the adapter has", "config-refused")
         given = {key: each for key, each in self.data.items() if key not in NEVER_PASSED_ON and each is not None}
         return Adapter(1, method=str(kind), passed_on=given)
-
-
-def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter:
-    """Return the adapter that a declared model has; raise :class:`Unusable` for a mistake in it."""
-    said = model.family or config.model_type
-    family = said if isinstance(said, str) else ""
-    if isinstance(model.adapter, dict):
-        return parse(model.adapter, family=family, closed_form=model.closed_form)
-    reader = reader or Disk(settings.root)
-    location = model.adapter_file or ""
-    file = parse_json(reader.adapter(location), f"{printable(location)}{reader.at}")
-    return parse(file.data, file=file, family=family, closed_form=model.closed_form)

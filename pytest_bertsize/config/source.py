@@ -1,4 +1,4 @@
-"""The sources of a model's config: a JSON or YAML file, the table itself, or a function of the project."""
+"""The sources of a model's config and adapter: JSON or YAML files, the table itself, or a function of the project."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Finished
+    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
@@ -168,6 +169,21 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     config = rename_keys(config, model.keys) if model.keys else config
     _refuse_what_is_unknown(config, model)
     return replace(config, ignored=model.ignored) if model.ignored else config
+
+
+def read_adapter(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
+    """Return the adapter of a declared model, ``None`` if it has none; raise :class:`Unusable` for a mistake in it."""
+    if model.adapter is None:
+        return None
+    from pytest_bertsize.config.adapter import parse
+
+    said = model.family or config.model_type
+    family = said if isinstance(said, str) else ""
+    if isinstance(model.adapter, dict):
+        return parse(model.adapter, family=family, closed_form=model.closed_form)
+    reader, location = reader or Disk(settings.root), model.adapter_file or ""
+    file = parse_json(reader.adapter(location), f"{printable(location)}{reader.at}")
+    return parse(file.data, file=file, family=family, closed_form=model.closed_form)
 
 
 def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:

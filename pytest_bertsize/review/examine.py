@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from pytest_bertsize.base.declared import Declared, derive_declared, read_adapter, read_declared
+from pytest_bertsize.base.declared import Declared, derive_declared, read_declared
 from pytest_bertsize.base.lock import Locked, hash_sources, lock_model
 from pytest_bertsize.builder.messages import Answered, Module, Request
 from pytest_bertsize.checkpoint.tokenizer import check_rows
@@ -104,7 +104,7 @@ def examine(
     known = Subject(model, settings=settings, family=model.family or "", architecture=model.architecture or "")
     try:
         if model.has_config_of_build and built is None and not locked:
-            adapter = read_adapter(model, settings, source.read_locked(model, {}))
+            adapter = source.read_adapter(model, settings, source.read_locked(model, {}))
             request = _ask_for_build(model, settings, adapter)
             return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
         config = source.read_finished(model, built.finished) if built else read_declared(model, settings, locked)
@@ -145,7 +145,7 @@ def _derive(known: Subject, config: ModelConfig, registry: Registry, locked: Loc
             architecture = architecture_name(model, config, family, registry)
         from_config = clean_config(model, config)
         given = make_factory_config(model, config) if model.factory else from_config
-        adapter = read_adapter(model, settings, config)
+        adapter = source.read_adapter(model, settings, config)
         request = _ask_for_build(model, settings, adapter, family=family, architecture=architecture, config=given)
         said = f"{architecture} is compared only with its budget: closed_form = false"
         note = Finding("unknown-closed-form", said, "", "note", table_key=("closed_form",))
