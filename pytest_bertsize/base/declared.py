@@ -43,15 +43,10 @@ def read_declared(model: Model, today: Settings, locked: Locked | None, reader: 
 
 
 def derive_declared(
-    model: Model,
-    config: ModelConfig,
-    today: Settings,
-    registry: Registry,
-    locked: Locked | None,
-    reader: Reader | None = None,
+    model: Model, config: ModelConfig, registry: Registry, locked: Locked | None, reader: Reader
 ) -> Derivation:
     """Derive the closed form of a model; raise Unusable if none applies, or the lock's block is not true."""
-    adapter = source.read_adapter(model, today, config, reader)
+    adapter = source.read_adapter(model, config, reader)
     found = derive(model, config, choose(model, config, registry), adapter)
     if locked:
         refuse_untrue(locked, model, adapter, found.form.tensors)

@@ -143,7 +143,7 @@ class ProjectReader:
             found = replace(found, config=config)
             if not model.closed_form:
                 return replace(found, problem="closed_form = false", has_no_form=True)
-            return replace(found, derivation=derive_declared(model, config, self._today, registry, locked, reader))
+            return replace(found, derivation=derive_declared(model, config, registry, locked, reader))
         except Missing as missing:
             return replace(found, problem=str(missing), has_no_form=model.is_made_by_code)
         except Unusable as unusable:

@@ -165,7 +165,7 @@ def _explain_declared(written: str) -> Explained | None:
         locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
     config = read_declared(model, settings, locked)
     try:
-        derivation = derive_declared(model, config, settings, _read_registry(settings), locked)
+        derivation = derive_declared(model, config, _read_registry(settings), locked, Disk(settings.root))
     except Unusable as unusable:
         if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
             raise
@@ -262,7 +262,7 @@ def _explain_at_commit(revision: str, inside: str) -> Explained | None:
         reader = AtCommit(files, revision, then.hub)
         locked = find_sizes(read_lock_at(files, then.lock), model)
         config = read_declared(model, here, locked, reader)
-        return Explained(model, config, derive_declared(model, config, here, _read_registry(None), locked, reader))
+        return Explained(model, config, derive_declared(model, config, _read_registry(None), locked, reader))
 
 
 def _read_at_commit(revision: str, inside: str) -> ModelConfig:

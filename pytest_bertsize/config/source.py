@@ -171,7 +171,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     return replace(config, ignored=model.ignored) if model.ignored else config
 
 
-def read_adapter(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
+def read_adapter(model: Model, config: ModelConfig, reader: Reader) -> Adapter | None:
     """Return the adapter of a declared model, ``None`` if it has none; raise :class:`Unusable` for a mistake in it."""
     if model.adapter is None:
         return None
@@ -181,7 +181,7 @@ def read_adapter(model: Model, settings: Settings, config: ModelConfig, reader: 
     family = said if isinstance(said, str) else ""
     if isinstance(model.adapter, dict):
         return parse(model.adapter, family=family, closed_form=model.closed_form)
-    reader, location = reader or Disk(settings.root), model.adapter_file or ""
+    location = model.adapter_file or ""
     file = parse_json(reader.adapter(location), f"{printable(location)}{reader.at}")
     return parse(file.data, file=file, family=family, closed_form=model.closed_form)
 

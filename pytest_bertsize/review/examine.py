@@ -104,7 +104,7 @@ def examine(
     known = Subject(model, settings=settings, family=model.family or "", architecture=model.architecture or "")
     try:
         if model.has_config_of_build and built is None and not locked:
-            adapter = source.read_adapter(model, settings, source.read_locked(model, {}))
+            adapter = source.read_adapter(model, source.read_locked(model, {}), source.Disk(settings.root))
             request = _ask_for_build(model, settings, adapter)
             return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
         config = source.read_finished(model, built.finished) if built else read_declared(model, settings, locked)
@@ -131,7 +131,7 @@ def _derive(known: Subject, config: ModelConfig, registry: Registry, locked: Loc
     """Add to a subject its closed form, if the table does not switch that off, and the request to build it."""
     model, settings = known.model, known.settings
     if model.closed_form:
-        found = derive_declared(model, config, settings, registry, locked)
+        found = derive_declared(model, config, registry, locked, source.Disk(settings.root))
         family, architecture = found.family.name, found.form.architecture.name
         request = _ask_with_closed_form(model, settings, config, found)
         beside = check_rows(settings.root, model.tokenizer, (config.file, model.checkpoint), found.form)
@@ -145,7 +145,7 @@ def _derive(known: Subject, config: ModelConfig, registry: Registry, locked: Loc
             architecture = architecture_name(model, config, family, registry)
         from_config = clean_config(model, config)
         given = make_factory_config(model, config) if model.factory else from_config
-        adapter = source.read_adapter(model, settings, config)
+        adapter = source.read_adapter(model, config, source.Disk(settings.root))
         request = _ask_for_build(model, settings, adapter, family=family, architecture=architecture, config=given)
         said = f"{architecture} is compared only with its budget: closed_form = false"
         note = Finding("unknown-closed-form", said, "", "note", table_key=("closed_form",))
