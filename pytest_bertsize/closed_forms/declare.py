@@ -17,11 +17,12 @@ from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 from pytest_bertsize.closed_forms.tree import fill, list_terms
 from pytest_bertsize.config.keys import ACTIVATIONS, LABELS, Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.release import NEWEST
 from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
+    from pytest_bertsize.config.values import Dims
 
 # The keys of sizes that most families have, by their symbols.
 STANDARD = {
@@ -150,7 +151,7 @@ def _read_class(
     rules = (rule for _, tree, _ in parts for rule in asked.get(tree, ()))
 
     def list_own(dims: Dims) -> list[Term]:
-        found, scope = [], Scope(dims, {}, {})
+        found, scope = [], Scope(dims.values, {}, dims.release)
         for under, tree, given in parts:
             arguments = {**absent, **{name: value(scope) for name, value in given.items()}}
             found += list_terms(trees[tree], dims, under, **arguments)
@@ -284,7 +285,7 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 
     def cost(value: Any, dims: Dims) -> int | None:
         says = {"is_true": value is True, "is_false": value is False, "is_size": type(value) is int and value > 0}
-        scope = Scope(dims, {}, {"value": value, **says})
+        scope = Scope({**dims.values, "value": value, **says}, {}, dims.release)
         return int(count(scope)) if decide(scope) else None
 
     return cost
@@ -307,4 +308,4 @@ def _read_rule(condition: str, message: str, fix: str) -> Rule:
     *first, condition = condition.split(": ")
     holds = compile_size(condition)
     keys = tuple(dict.fromkeys((*first, *filter(None, _KEY.findall(condition)))))
-    return Rule(keys, lambda values: holds(Scope(Dims({}, {}), {}, values)), message, fix)
+    return Rule(keys, lambda values: holds(Scope(values, {}, NEWEST)), message, fix)

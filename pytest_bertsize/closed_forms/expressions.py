@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct
-
 if TYPE_CHECKING:
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.release import Release
 
 LONGEST = 200  # the most characters of one expression
 MOST_ITEMS = 10_000  # the most items of a list that an expression makes
@@ -28,34 +26,28 @@ class BadExpression(ValueError):
     """An expression that is not arithmetic of a config's sizes; the message says why."""
 
 
-class Scope(Struct, frozen=True):
-    """All names that an expression can use."""
+class Scope(dict[str, Any]):
+    """The values of all names that an expression can use; that of a formula is added when it is first used.
 
-    dims: Dims
-    formulas: Mapping[str, Evaluate]  # names that the text of a tree defines: W := H // A * A
-    arguments: Mapping[str, Any]  # the arguments that the class gives to the tree, and the variables of for
-    counted: dict[str, Any] = {}  # values of formulas, each of which is evaluated once
+    :param known: sizes, switches, the arguments that a class gives to the tree, and the variables of ``for``.
+    :param formulas: names that the text of a tree defines: ``W := H // A * A``.
+    """
 
-    def __getitem__(self, name: str) -> Any:
+    def __init__(self, known: Mapping[str, Any], formulas: Mapping[str, Evaluate], release: Release) -> None:
+        super().__init__(known)
+        self.known, self.formulas, self.release = known, formulas, release
+
+    def __missing__(self, name: str) -> Any:
         """:raises BadExpression: if nothing has the name."""
-        if name in self.arguments:
-            return self.arguments[name]
-        if name in self.formulas:
-            if name not in self.counted:
-                self.counted[name] = self.formulas[name](self)
-            return self.counted[name]
-        for known in (self.dims.sizes, self.dims.switches):
-            if name in known:
-                return known[name]
-        names = ", ".join([*self.dims.sizes, *self.formulas])
-        raise BadExpression(f"there is no size or switch {name}; the names are {names}")
+        if name not in self.formulas:
+            names = ", ".join([*self.known, *self.formulas])
+            raise BadExpression(f"there is no size or switch {name}; the names are {names}")
+        self[name] = self.formulas[name](self)
+        return self[name]
 
-    def get(self, name: str) -> Any:
+    def find(self, name: str) -> Any:
         """Return the value of a name; ``None`` if nothing has the name."""
-        try:
-            return self[name]
-        except BadExpression:
-            return None
+        return self[name] if name in self or name in self.formulas else None
 
 
 Evaluate: TypeAlias = Callable[[Scope], Any]
@@ -143,10 +135,10 @@ def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911  (one case
             return _compile_call(operator.getitem, [node.value, node.slice])
         case ast.Call(func=ast.Name(id="get"), args=[ast.Name(id=wanted), default], keywords=[]):
             instead = _compile_node(default)
-            return lambda scope: instead(scope) if (found := scope.get(wanted)) is None else found
+            return lambda scope: instead(scope) if (found := scope.find(wanted)) is None else found
         case ast.Call(func=ast.Name(id="before"), keywords=[]):
             release = _compile_call(lambda *parts: parts, node.args)
-            return lambda scope: scope.dims.release < release(scope)
+            return lambda scope: scope.release < release(scope)
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS:
             return _compile_call(_FUNCTIONS[name], node.args)
     raise BadExpression(f"{ast.unparse(node)[:80]!r} is not arithmetic with a config's sizes")

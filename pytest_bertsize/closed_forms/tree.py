@@ -98,7 +98,8 @@ def list_terms(text: str, dims: Dims, name: str = "", **arguments: Any) -> list[
     """Return the terms of a tree for some sizes and arguments of a class, which keeps it as its attribute ``name``."""
     lines, formulas = read_tree(text)
     root = f"{name}." if name else ""
-    scope, place = Scope(dims, formulas, arguments), _Place(root, root)
+    known = {name: value for name, value in dims.values.items() if name not in formulas}
+    scope, place = Scope({**known, **arguments}, formulas, dims.release), _Place(root, root)
     return [term for line in lines for term in _build_line(line, scope, place)]
 
 
@@ -184,7 +185,7 @@ def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     for item in line.items(scope):
         values = item if len(line.variables) != 1 else (item,)
         own = dict(zip(line.variables, values, strict=True))
-        inner = Scope(scope.dims, scope.formulas, {**scope.arguments, **own}) if own else scope
+        inner = Scope({**scope.known, **own}, scope.formulas, scope.release) if own else scope
         if line.condition(inner):
             for name in line.names:
                 filled = _VARIABLE.sub(lambda found: str(inner[found[1]]), name) if "{" in name else name  # noqa: B023

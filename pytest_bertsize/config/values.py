@@ -59,6 +59,11 @@ class Dims(Struct, frozen=True):
         raise AttributeError(f"no size or switch {name!r}; the names are {', '.join([*self.sizes, *self.switches])}")
 
     @property
+    def values(self) -> dict[str, Any]:
+        """The sizes by symbol, and the switches by key."""
+        return {**self.sizes, **self.switches}
+
+    @property
     def given(self) -> dict[str, Any]:
         """Return the sizes without those that are ``None``."""
         return {symbol: size for symbol, size in self.sizes.items() if size is not None}
