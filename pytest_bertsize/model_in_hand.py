@@ -297,10 +297,10 @@ def _conclude(
     subject: Subject, built: Built | Finding, held: InHand, extra: tuple[Limit, ...], lock: Lock | None = None
 ) -> Review:
     """Compare a module with closed form, budget and lock; ``built`` may be the reason that there is no inventory."""
+    subject = replace(subject, in_hand=held.module)
     if isinstance(built, Finding):
-        found = Review(subject, (*subject.model.limits, *extra), (built, *subject.findings), in_hand=held.module)
-        return place_findings(found)
-    found = conclude(subject, built if subject.request else None, extra, Accepted(lock=lock), held.module)
+        return place_findings(Review(subject, (*subject.model.limits, *extra), (built, *subject.findings)))
+    found = conclude(subject, built if subject.request else None, extra, Accepted(lock=lock))
     if subject.model.factory is not None:
         return found
     fixes, findings = {"off-closed-form": _explain_difference(subject, held), "untied": TIE}, []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -40,18 +40,13 @@ NOTHING = Accepted()
 
 
 def conclude(
-    subject: Subject,
-    built: Built | NotBuilt | None,
-    extra: tuple[Limit, ...] = (),
-    accepted: Accepted = NOTHING,
-    in_hand: Any = None,
+    subject: Subject, built: Built | NotBuilt | None, extra: tuple[Limit, ...] = (), accepted: Accepted = NOTHING
 ) -> Review:
     """Compare a build (``None`` for a refused model) with closed form, budget, checkpoint, lock and base.
 
     :param extra: limits of a marker, in addition to the table's.
-    :param in_hand: the module that exists already, if none was built for this check.
     """
-    found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
+    found = Review(subject, (*subject.model.limits, *extra), subject.findings)
     now: Locked | None = None
     if isinstance(built, NotBuilt):
         failed = f"{subject.architecture} could not be built: "
@@ -151,14 +146,14 @@ def _review_build(found: Review, built: Built, accepted: Accepted) -> Review:
     is_own = subject.model.factory is not None
     if subject.form and not built.agreed:
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
-        command = (subject.model.init_command if found.in_hand is None else "") if is_own else None
+        command = (subject.model.init_command if subject.in_hand is None else "") if is_own else None
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
     found = _hold_limits(found, actual, built)
     derivation, config, is_off = subject.derivation, subject.config, found.is_off_closed_form
     otherwise: Iterable[Finding] = ()  # the cause comes before the difference
     if derivation and config and built.config:
         otherwise = build_findings.find_read_otherwise(derivation.values, config, built.config, is_off=is_off)
-    elif derivation and config and (is_off or found.in_hand is not None):
+    elif derivation and config and (is_off or subject.in_hand is not None):
         otherwise = build_findings.find_other_configs(derivation.values, config, subject.model, built.finished)
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(
         *(() if built.agreed else build_findings.check_ties(built)),

@@ -58,6 +58,7 @@ class Subject(Declared, frozen=True, dict=True, kw_only=True):
     stored: Stored | None = None  # the tensors of the checkpoint; None if the table declares none
     request: Request | None = None  # the request to build the model; None if the config is refused
     findings: tuple[Finding, ...] = ()
+    in_hand: Any = None  # the module that check_model got; None if a run builds the model
     awaits_build: bool = False  # True if the closed form is derived after the build, from the configs of that model
 
     @property

@@ -47,7 +47,6 @@ class Review(Struct, frozen=True, dict=True):
     measured: tuple[Measured, ...] = ()  # limited quantities other than parameter counts
     locked: AgainstLock | None = None  # None if the table names no lock, or the model was not compared with it
     comparison: Comparison | None = None  # the comparison with the base; None if the run has no base
-    in_hand: Any = None  # the module that check_model got; None if a run built the model
 
     def with_findings(self, *findings: Finding) -> Review:
         return replace(self, findings=(*self.findings, *findings)) if findings else self
@@ -82,7 +81,7 @@ class Review(Struct, frozen=True, dict=True):
     @property
     def freezes_at_will(self) -> bool:
         """Return whether the caller of ``check_model`` may freeze tensors: no factory and no adapter is declared."""
-        return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
+        return self.subject.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property
     def verdict(self) -> Literal["passed", "failed", "uncounted"]:
@@ -97,8 +96,8 @@ class Review(Struct, frozen=True, dict=True):
 
         It raises RuntimeError if the check did not build the model, or did so by another interpreter.
         """
-        if self.in_hand is not None:
-            return self.in_hand
+        if self.subject.in_hand is not None:
+            return self.subject.in_hand
         request, interpreter = self.subject.request, self.subject.settings.interpreter
         if request is None or self.actual is None:
             raise RuntimeError(self.headline)

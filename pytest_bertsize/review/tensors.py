@@ -102,7 +102,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
             changes = [each for each in changes if not each.is_name_alone]
         is_other = bool(changes or sizes)
         is_stale = is_other or (model.has_config_of_build and before.config != now.config)
-        why = _explain(before, now, in_hand=found.in_hand is not None) if is_stale and not found.unbuilt else ""
+        why = _explain(before, now, in_hand=found.subject.in_hand is not None) if is_stale and not found.unbuilt else ""
         against = replace(against, changes=(*changes,), why=why)
     found = replace(found, locked=against)
     if before and not (against.changes or against.why):
@@ -124,7 +124,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     differences = listed([each.sentence for each in against.changes], MOST_IN_LOCK, "; ")
     message = f"it differs from {file}: {differences}{f' ({against.why})' if against.why else ''}"
     fix = f"if that is intended, accept it: {ANEW}"
-    if found.in_hand is not None:  # no run builds it
+    if found.subject.in_hand is not None:  # no run builds it
         fix = f"if that is intended, make the table build it too (its config, kwargs or code), and accept it: {ANEW}"
     if not against.changes:
         message = f"no tensor differs from {file}, but {against.why}"
