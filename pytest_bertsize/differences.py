@@ -138,33 +138,27 @@ class _Comparison:
         self.before, self.after = self.before.with_heirs(self.gone), self.after.with_heirs(self.new)
         return [
             *found,
-            *self._find_whole("new", self.new, self.after, self.before, 1),
-            *self._find_whole("gone", self.gone, self.before, self.after, -1),
+            *self._find_whole("new", self.new, 1),
+            *self._find_whole("gone", self.gone, -1),
             *self._find_resized(),
             *self._find_ties("tied", self.after, self.before),
             *self._find_ties("untied", self.before, self.after),
             *self._find_trained(),
         ]
 
-    def _find_whole(
-        self, kind: Kind, names: Collection[str], side: _Side, other: _Side, sign: int
-    ) -> Iterator[Difference]:
+    def _find_whole(self, kind: Kind, names: Collection[str], sign: int) -> Iterator[Difference]:
+        side, other = (self.after, self.before) if sign > 0 else (self.before, self.after)
         alike = fold_alike(side.find_roots(names), lambda path: (side.signature(path), side.count_owned(path)))
         for name, paths in alike:
-            each, inside = side.count_owned(paths[0]), side.paths[paths[0]]
-            detail = exact(each) if len(paths) == 1 else f"{len(paths):,} × {exact(each)} = {exact(each * len(paths))}"
+            each, inside, tensors = side.count_owned(paths[0]), side.paths[paths[0]], side.names_within(paths)
+            count = each * len(paths)
+            detail = exact(each) if len(paths) == 1 else f"{len(paths):,} × {exact(each)} = {exact(count)}"
             twins = self._count_twins(paths, side, other)
             like = f", like the other{f' {exact(twins)}' if twins > 1 else ''}" if twins else ""
-            yield Difference(
-                kind,
-                name,
-                sign * each * len(paths),
-                side.names_within(paths),
-                detail + (like or _describe_module(paths[0], side)),
-                other=next((str(tensor.tied_to) for tensor in inside if tensor.tied_to), ""),
-                is_plural=_is_list(paths),
-                is_name_alone=all(tensor.tied_to for tensor in inside),
-            )
+            detail += like or _describe_module(paths[0], side)
+            owner = next((tensor.tied_to for tensor in inside if tensor.tied_to), "")
+            is_name_alone = all(tensor.tied_to for tensor in inside)
+            yield Difference(kind, name, sign * count, tensors, detail, owner, _is_list(paths), is_name_alone)
 
     @staticmethod
     def _count_twins(paths: Sequence[str], side: _Side, other: _Side) -> int:
