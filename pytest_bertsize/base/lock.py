@@ -242,9 +242,8 @@ def _read_row(row: str, value: object) -> Iterator[Tensor]:
     shape: Any = value["frozen"] if is_frozen else value  # type: ignore[index]
     owner = value if isinstance(value, str) else None
     if owner is None and not _is_shape(shape):
-        raise ValueError(
-            f"{shown(value)} is not a shape: write [768, 768], or the name of the tensor that this one is tied to"
-        )
+        instead = "write [768, 768], or the name of the tensor that this one is tied to"
+        raise ValueError(f"{shown(value)} is not a shape: {instead}")
     try:
         names = [*unfold_name(row)]
     except ValueError as error:

@@ -151,9 +151,8 @@ class ProjectReader:
             has_no_form = error.kind == "unknown-closed-form"
             problem = f"{error.place}: {error.message}" if error.place else error.message
             if has_no_form and self._new_forms:
-                form = (
-                    f"a closed form that is new or changed ({listed([*map(printable, self._new_forms)], MOST_NAMED)})"
-                )
+                names = listed([*map(printable, self._new_forms)], MOST_NAMED)
+                form = f"a closed form that is new or changed ({names})"
                 problem = f"{form} counts nothing at the base; only a lock that is committed there can count it"
             return replace(found, problem=problem, has_no_form=has_no_form)
         except Unreadable:

@@ -50,12 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         how: dict[str, Any] = {"metavar": value.strip("…")} if value else {"action": "store_true"}
         how |= {"action": "append", "default": []} if value.endswith("…") else {}
         add(f"--bert-budget-{name}", **how, help=f"with {_NEEDS.get(name, '--bert-budget')}: {text}")
-    parser.addini(
-        "bert_budget",
-        type="bool",
-        default=False,
-        help="use --bert-budget in every run; outside CI a run that selects tests may leave models unchecked",
-    )
+    lenient = "use --bert-budget in every run; outside CI a run that selects tests may leave models unchecked"
+    parser.addini("bert_budget", type="bool", default=False, help=lenient)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -288,15 +288,12 @@ def _excuse(kind: Kind, message: str, way_out: str, model: Model, before: str) -
 
 def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Finding]:
     """Yield a finding for each loosening: an error, or a note if today's table has a new ``reason``."""
-    before, after, lock = former.model, found.subject.model, found.subject.settings.lock
-    rows = [
-        *_list_switched_off(before, after, baseline.revision),
-        *_list_looser_limits(before, after, baseline.revision),
-    ]
-    lock_then = baseline.project.declared.lock
+    before, after, revision = former.model, found.subject.model, baseline.revision
+    rows = [*_list_switched_off(before, after, revision), *_list_looser_limits(before, after, revision)]
+    lock_then, lock = baseline.project.declared.lock, found.subject.settings.lock
     was_strict = before.lock or (lock_then and lock_then.strict)
     if was_strict and not (after.lock or (lock and lock.strict)):
-        declares = f"{baseline.revision} declares strict = true (a difference from the lock fails)"
+        declares = f"{revision} declares strict = true (a difference from the lock fails)"
         rows.append((f"{declares}, and this table does not", None, ()))
     for message, component, key in rows:
         row = _excuse("budget-loosened", message, f"if that is intended, {REASON}", after, before.reason)
