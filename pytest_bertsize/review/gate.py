@@ -137,16 +137,12 @@ class Gate:
 
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
         """Return the requests to build the models ``names``, and again with the former values of changed keys."""
-        found: dict[str, Request] = {}
-        again: dict[str, Request] = {}
-        for name in names if self._result else ():
-            subject, plan = self.subject(name), self._plan(name)
-            if subject.request:
-                found[name] = subject.request._replace(closed_form=self._hash_closed_form(subject))
-            again |= {each.name: each for each in plan.requests} if plan else {}
-        return found | again
+        asked = [self.subject(name) for name in names] if self._result else []
+        first = [each.request._replace(closed_form=self._hash_form(each)) for each in asked if each.request]
+        plans = filter(None, (self._plan(each.model.name) for each in asked))
+        return {each.name: each for each in (*first, *(again for plan in plans for again in plan.requests))}
 
-    def _hash_closed_form(self, subject: Subject) -> str:
+    def _hash_form(self, subject: Subject) -> str:
         """Return the hash of a model's closed form; ``""`` without one, or if the run needs the built tensors too."""
         if subject.form is None or subject.stored or self.lock or self.mode.verb:
             return ""
