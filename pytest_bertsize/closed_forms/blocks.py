@@ -191,7 +191,7 @@ def module(
 
 
 def list_tensors(terms: Iterable[Term]) -> list[Tensor]:
-    """Return every tensor by its full name, layer by layer as the model has them. Dimensions must be integers."""
+    """Return every tensor by its full name, layer by layer in the order of the terms. Dimensions must be integers."""
     first: dict[str, int] = {}
     found: list[tuple[tuple[int, ...], Tensor]] = []
     for at, term in enumerate(terms):

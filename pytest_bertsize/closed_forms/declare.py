@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
-from pytest_bertsize.closed_forms.tree import fill, list_terms
+from pytest_bertsize.closed_forms.tree import fill, list_terms, split_words
 from pytest_bertsize.config.keys import ACTIVATIONS, LABELS, Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.wording import did_you_mean
@@ -42,7 +42,6 @@ INERT: Mapping[str, list[str]] = json.loads(Path(__file__).with_name("inert_keys
 ONLY = "only"  # the first word of sizes, switches, activations or ignored if no key of like is kept
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
-_COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
 _ARGUMENT = re.compile(r"\w\((?P<name>\w+)")
 _IGNORED = re.compile(
     r"(?P<keys>\w+(?:, \w+)*)(?: (?P<harmless>\[.*?\]))?(?: in (?P<only>\w+))?(?: costs (?P<cost>[^:]+))?"
@@ -107,6 +106,7 @@ def family(
     asked = {tree: read_rules(text) for tree, text in rules.items()}
     lines = fill(re.sub(r"(?<![^\s,])\*", "{stem}", classes or like.classes), **known).splitlines()
     rows = [row for line in filter(str.strip, lines) for row in _complete_line(line.strip(), read)]
+    rows[1:] = sorted(rows[1:], key=_rank)
     absent = dict.fromkeys(["pooler", *(name for row in rows for name in _ARGUMENT.findall(row))], False)
     return Family(
         name,
@@ -130,6 +130,12 @@ def _complete_line(line: str, trees: Mapping[str, str]) -> Iterator[str]:
             usual = "body"  # it has no pooler to leave out
         language_model = "lm_head" if "lm_head" in trees else "masked_lm"
         yield f"{name} {said or fill(usual, under=trees['under'], language_model=language_model)}"
+
+
+def _rank(row: str) -> int:
+    """Return the place of a class in every list of its family's classes: by its head, with unusual heads first."""
+    name = row.partition(" ")[0]
+    return next((at for at, head in enumerate(heads.CLASSES) if head != "Model" and head in name), -1)
 
 
 def _read_class(
@@ -175,7 +181,7 @@ def _read_part(text: str, trees: Mapping[str, str]) -> tuple[str, str, Mapping[s
         known = [each for each, tree in trees.items() if " " in tree]
         instead = did_you_mean(found["tree"] if found else text, known, f"the trees are {', '.join(known)}")
         raise BadExpression(f"{text!r} names no tree; {instead}")
-    pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
+    pairs = (each.partition("=") for each in split_words(found["arguments"] or "", ",") if each)
     return found["under"] or "", found["tree"], {name: compile_size(value or "True") for name, _, value in pairs}
 
 

@@ -137,7 +137,7 @@ def _read_line(text: str) -> Line:
     found = _MODULE.fullmatch(module.strip() or "-")  # a line that begins with a clause is a group without a name
     if found is None:
         raise BadExpression("the line has no name")
-    kind, *words = _split_words(found["kind"] or "")
+    kind, *words = split_words(found["kind"] or "")
     if kind not in ("", *KINDS):
         raise BadExpression(f"there is no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     low, dots, high = (found["times"] or "").rpartition("..")
@@ -154,14 +154,14 @@ def _read_line(text: str) -> Line:
         condition=compile_size(clauses.get("when", "True")),
         variables=tuple(loop["variables"].split(", ")) if loop else (),
         items=compile_size(loop["items"] if loop else "((),)"),
-        ties=tuple(map(_read_tie, _split_words(clauses["tied"], ","))) if "tied" in clauses else (),
+        ties=tuple(map(_read_tie, split_words(clauses["tied"], ","))) if "tied" in clauses else (),
         passes=compile_size(clauses.get("passes", "None")),
         is_frozen="frozen" in clauses,
         inside=(),
     )
 
 
-def _split_words(text: str, separator: str = " ") -> list[str]:
+def split_words(text: str, separator: str = " ") -> list[str]:
     """Split a text at each ``separator`` that is not inside of parentheses or brackets."""
     found, depth = [""], 0
     for character in text:

@@ -31,7 +31,7 @@ ALBERT = family(
       albert_layer_groups × G                                                               passes L
         albert_layers × N
           attention                                              @encoder.attention
-            query, key, value          linear D {W}
+            <projections>
             dense                      linear D D
             LayerNorm                  layer_norm D              @encoder.norm
             <distances>

@@ -3,9 +3,8 @@
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, shared_keys
 
-# Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, the width of all
-# heads together in ``W``, that of embeddings in ``embeddings_width``, and the names of the norms of a layer in
-# ``attention_norm`` and ``feed_forward_norm``.
+# Other families replace parts of BERT's trees by name. Parts that are empty here, or one word, are for them: ``more``
+# is an addition to each layer, ``attention_norm`` and ``feed_forward_norm`` are the names of a layer's norms.
 BERT = family(
     "bert",
     sizes="V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
@@ -33,10 +32,9 @@ BERT = family(
       <segment_embeddings>
       <embeddings_norm>
     """,
-    position_embeddings="position_embeddings     embedding {position_rows} {embeddings_width}   @embeddings.position",
+    position_embeddings="position_embeddings     embedding P {embeddings_width}   @embeddings.position",
     segment_embeddings="token_type_embeddings   embedding T {embeddings_width}   @embeddings.token_type",
     embeddings_norm="LayerNorm   layer_norm {embeddings_width}   @embeddings.norm",
-    position_rows="P",
     embeddings_width="D",
     layer="""
     attention                    @encoder.attention
@@ -54,8 +52,7 @@ BERT = family(
     output.dense                 linear D D
     {attention_norm}             layer_norm D    @encoder.norm
     """,
-    projections="query, key, value   linear D {W}",
-    W="D",
+    projections="query, key, value   linear D D",
     attention_norm="output.LayerNorm",
     distances=shared_keys.DISTANCES,
     cross_distances="",
@@ -77,7 +74,7 @@ BERT = family(
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
 """
-# The base of families that never decode: BERT without cross-attention, with or without additions to the layers.
+# The base of families that never decode: BERT without cross-attention.
 ENCODER = family("bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=())
 
 # ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with the task types of ERNIE 2.0 (arXiv 1907.12412).

@@ -17,14 +17,13 @@ BIG_BIRD = family(
     """,
     until=(),
     classes="""
-    BigBirdModel, *ForPreTraining
+    BigBirdModel, *ForPreTraining, *ForMultipleChoice
     *ForMaskedLM, *ForCausalLM   bert.body(pooler) + masked_lm
     *ForSequenceClassification   bert.body(pooler) + dense_classifier
-    *ForMultipleChoice
     *ForTokenClassification      bert.body(pooler) + classifier
     *ForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
     """,
-    W="D bias=use_bias",
+    projections="query, key, value   linear D D bias=use_bias",
     pooler="pooler               linear D D      @pooler   when pooler",
     answer="""
     qa_classifier                                @head.transform

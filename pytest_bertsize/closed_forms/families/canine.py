@@ -27,9 +27,7 @@ CANINE = family(
     {NO_CROSS_ATTENTION}
     """,
     until=(shared_keys.REFUSED,),
-    classes="""
-    *Model, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
-    """,
+    classes="*Model, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering",
     trees=BERT.trees,
     pooler="pooler.dense   linear D D   @pooler   when get(add_pooling_layer,True)",
     body="""

@@ -26,9 +26,8 @@ num_attention_heads {num_attention_heads:,}
     ignored="only PLAIN",
     until=(),
     classes="""
-    ConvBertModel, *ForMaskedLM
+    ConvBertModel, *ForMaskedLM, *ForTokenClassification, *ForQuestionAnswering
     *ForSequenceClassification   convbert.body + dense_classifier
-    *ForTokenClassification, *ForQuestionAnswering
     *ForMultipleChoice           convbert.body + summary + choice
     """,
     projections="""

@@ -24,9 +24,8 @@ DEBERTA = family(
     """,
     until=(Until((4, 47), without("legacy"), "https://github.com/huggingface/transformers/pull/22105"),),
     classes="""
-    *Model, *ForMaskedLM
+    *Model, *ForMaskedLM, *ForTokenClassification, *ForQuestionAnswering
     *ForSequenceClassification   deberta.body + context_pooler + classifier
-    *ForTokenClassification, *ForQuestionAnswering
     """,
     embeddings="""
     embeddings
@@ -45,8 +44,7 @@ DEBERTA = family(
     projections="""
     q_bias, v_bias               parameter D
     in_proj                      linear D 3*D bias=False
-    head_logits_proj             linear A A bias=False          when talking_head
-    head_weights_proj            linear A A bias=False          when talking_head
+    head_logits_proj, head_weights_proj   linear A A bias=False   when talking_head
     -                                                           @encoder.relative_position   when relative_attention
       pos_proj                   linear D D bias=False          when "c2p" in pos_att_type
       pos_q_proj                 linear D D                     when "p2c" in pos_att_type
@@ -93,8 +91,7 @@ DEBERTA_V2 = family(
     projections="""
     N := A*S if get(S,0) else D
     looks_at_positions := relative_attention and not share_att_key
-    query_proj, key_proj     linear D N
-    value_proj               linear D N
+    query_proj, key_proj, value_proj   linear D N
     -                                               @encoder.relative_position   when looks_at_positions
       pos_key_proj           linear D N             when "c2p" in pos_att_type
       pos_query_proj         linear D N             when "p2c" in pos_att_type

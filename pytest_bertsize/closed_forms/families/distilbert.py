@@ -11,10 +11,9 @@ DISTILBERT = family(
     activations="activation gelu",
     ignored="NO_SEGMENTS",
     classes="""
-    DistilBertModel, *ForMaskedLM
+    DistilBertModel, *ForMaskedLM, *ForTokenClassification, *ForQuestionAnswering
     *ForSequenceClassification   distilbert.body + pre_classifier + classifier
     *ForMultipleChoice           distilbert.body + pre_classifier + choice
-    *ForTokenClassification, *ForQuestionAnswering
     """,
     trees="bert",
     segment_embeddings="",

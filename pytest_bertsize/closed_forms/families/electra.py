@@ -17,15 +17,13 @@ ELECTRA = family(
     rules="HEADS_HAVE_WIDTH",
     ignored="only position_embedding_type, pruned_heads",
     classes="""
-    *Model
+    *Model, *ForMaskedLM, *ForCausalLM, *ForTokenClassification, *ForQuestionAnswering
     *ForPreTraining              electra.body + discriminator
-    *ForMaskedLM, *ForCausalLM
     *ForSequenceClassification   electra.body + dense_classifier
-    *ForTokenClassification, *ForQuestionAnswering
     *ForMultipleChoice           electra.body + summary + choice
     """,
     embeddings_width="E",
-    W="D//A*A",
+    projections="query, key, value   linear D D//A*A",
     after_embeddings="embeddings_project   linear E D   @embeddings.projection   when E != D",
     pooler="",
     lm_head=f"""

@@ -24,9 +24,8 @@ ESM = family(
     """,
     ignored="pruned_heads, embedding_size, add_pooling_layer",
     classes="""
-    *Model, *ForMaskedLM
+    *Model, *ForMaskedLM, *ForTokenClassification
     *ForSequenceClassification   esm.body + dense_classifier
-    *ForTokenClassification
     """,
     trees=BERT.trees,
     position_embeddings="position_embeddings  embedding P D  @embeddings.position  "

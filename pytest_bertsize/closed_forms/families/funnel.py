@@ -57,13 +57,11 @@ FUNNEL = family(
     type_vocab_size [3]: two segments are the same or not: there is no table of them
     """,
     classes="""
-    FunnelModel
+    FunnelModel, FunnelForMaskedLM, FunnelForTokenClassification, FunnelForQuestionAnswering
     FunnelBaseModel                   base
     FunnelForPreTraining              funnel.body + discriminator
-    FunnelForMaskedLM
     FunnelForSequenceClassification   funnel.base + two_layers
     FunnelForMultipleChoice           funnel.base + choice
-    FunnelForTokenClassification, FunnelForQuestionAnswering
     """,
     body="""
     <base>

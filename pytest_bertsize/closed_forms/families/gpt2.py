@@ -52,10 +52,9 @@ GPT2 = family(
     choices=heads.summary_choices("cls_index"),
     ignored="only pruned_heads",
     classes="""
-    GPT2Model, *LMHeadModel
+    GPT2Model, *LMHeadModel, *ForTokenClassification
     *DoubleHeadsModel            transformer.body + lm_head + summary
     *ForSequenceClassification   transformer.body + score
-    *ForTokenClassification
     *ForQuestionAnswering        transformer.body + two_label_span
     """,
     body="""

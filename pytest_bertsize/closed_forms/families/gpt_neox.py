@@ -10,16 +10,14 @@ GPT_NEOX = family(
     activations="hidden_act gelu",
     ignored="ROTARY",
     classes="""
-    GPTNeoXModel, *ForCausalLM
+    GPTNeoXModel, *ForCausalLM, *ForTokenClassification
     *ForSequenceClassification   gpt_neox.body + score
-    *ForTokenClassification
     *ForQuestionAnswering        gpt_neox.body + two_label_span
     """,
     body="""
     embed_in                     embedding V D                     @embeddings.word
     layers × L
-      input_layernorm            layer_norm D                      @decoder.norm
-      post_attention_layernorm   layer_norm D                      @decoder.norm
+      input_layernorm, post_attention_layernorm   layer_norm D     @decoder.norm
       attention                                                    @decoder.attention
         query_key_value          linear D 3*D bias=attention_bias
         dense                    linear D D bias=attention_bias

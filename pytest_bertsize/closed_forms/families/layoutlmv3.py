@@ -12,9 +12,8 @@ LAYOUTLMV3 = family(
     switches="only has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true,"
     "visual_embed true",
     classes="""
-    LayoutLMv3Model
+    LayoutLMv3Model, LayoutLMv3ForQuestionAnswering
     LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
-    LayoutLMv3ForQuestionAnswering
     LayoutLMv3ForSequenceClassification   layoutlmv3.body + dense_classifier
     """,
     body="""

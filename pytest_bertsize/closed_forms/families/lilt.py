@@ -14,20 +14,18 @@ LILT = family(
       write {hidden_size:,} or fewer
     """,
     classes="""
-    LiltModel
+    LiltModel, LiltForTokenClassification, LiltForQuestionAnswering
     LiltForSequenceClassification   lilt.body + dense_classifier
-    LiltForTokenClassification, LiltForQuestionAnswering
     """,
     more="""
     -                                            @encoder.layout
       attention.self
         layout_query, layout_key, layout_value   linear N N
       attention.layout_output.dense              linear N N
-      attention.layout_output.LayerNorm          layer_norm N
       layout_intermediate.dense                  linear N M
       layout_intermediate.intermediate_act_fn    activation hidden_act
       layout_output.dense                        linear M N
-      layout_output.LayerNorm                    layer_norm N
+      attention.layout_output.LayerNorm, layout_output.LayerNorm   layer_norm N
     """,
     after_layers="""
     N := D // R

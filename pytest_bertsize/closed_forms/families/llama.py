@@ -16,6 +16,7 @@ CLASSES = """
 *ForSequenceClassification   model.body + score
 *ForTokenClassification      model.body + scores   since 4.42
 """
+EVEN = (("hidden_size", "num_attention_heads"),)
 # Since 5.13, classes read ``token_classification_bias`` from the config file, though no config class declares it.
 NO_TOKEN_BIAS = Until(
     (5, 13), without("token_classification_bias"), f"{LIBRARY}/blob/v5.13.0/src/transformers/modeling_layers.py"
@@ -26,9 +27,7 @@ def head_dim_since(release: str, family: str) -> Until:
     """Return the change for releases before ``release``: they lack ``head_dim``, and heads must divide the width."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
-        found = without_rules_on("head_dim")(without("head_dim")(keys))
-        even = ("hidden_size", "num_attention_heads")
-        return replace(found, divisible=tuple(dict.fromkeys((*keys.divisible, even))))
+        return replace(without_rules_on("head_dim")(without("head_dim")(keys)), divisible=EVEN)
 
     return before(release, change, family)
 
@@ -126,9 +125,8 @@ EUROBERT = family(
     rules="PADS_WITHIN, EVEN_HEAD_DIM, EVEN_HEADS",
     until=(),
     classes="""
-    EuroBertModel, *ForMaskedLM
+    EuroBertModel, *ForMaskedLM, *ForTokenClassification
     *ForSequenceClassification   model.body + transform + classifier
-    *ForTokenClassification
     """,
     stack="encoder",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
@@ -159,7 +157,6 @@ PHI3 = family(
 )
 
 TANH = "gelu_pytorch_tanh"
-EVEN = (("hidden_size", "num_attention_heads"),)
 # Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with a tied decoder, and with heads of any width.
 # The first config files have ``"gelu"`` for GELU's tanh approximation, and the config class reads the word in this
 # sense; neither function has parameters.

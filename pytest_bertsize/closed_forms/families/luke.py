@@ -15,12 +15,11 @@ LUKE = family(
     switches="use_entity_aware_attention true",
     ignored="classifier_bias [false]: only the head for pairs of entities has none",
     classes="""
-    *Model
+    *Model, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     *ForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
     *ForEntityClassification       luke.body(pooler) + classifier
     *ForEntityPairClassification   luke.body(pooler) + pair
     *ForEntitySpanClassification   luke.body(pooler) + entity_span
-    *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     """,
     after_layers="""
     entity_embeddings

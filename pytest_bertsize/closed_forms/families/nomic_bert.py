@@ -75,9 +75,8 @@ JINA_EMBEDDINGS_V3 = family(
     GTE,
     sizes="V 250002, D 1024, L 24, A 16, I 4096, T type_vocab_size 1",
     classes="""
-    JinaEmbeddingsV3Model, *ForMaskedLM
+    JinaEmbeddingsV3Model, *ForMaskedLM, *ForTokenClassification, *ForQuestionAnswering
     *ForSequenceClassification   roberta.body + dense_classifier
-    *ForTokenClassification, *ForQuestionAnswering
     """,
     mlp="""
     fc1                          linear D I

@@ -13,17 +13,13 @@ YOSO = family(
     ENCODER,
     sizes="V 50265, P 4096, T 1, K conv_window none",
     classes="""
-    *Model, *ForMaskedLM
+    *Model, *ForMaskedLM, *ForTokenClassification
     *ForSequenceClassification   {under}.body + dense_classifier
     *ForMultipleChoice           {under}.body + pre_classifier + choice
-    *ForTokenClassification
     *ForQuestionAnswering        {under}.body + two_label_span
     """,
-    position_rows="P+2",
-    more="""
-    attention.self.conv          @encoder.convolution   when K
-      weight                     parameter A 1 K 1
-    """,
+    position_embeddings="position_embeddings   embedding P+2 D   @embeddings.position",
+    more="attention.self.conv.weight   parameter A 1 K 1   @encoder.convolution   when K",
     pooler="",
 )
 

@@ -11,9 +11,8 @@ OPT = family(
     activations="activation_function relu",
     ignored="pruned_heads, add_cross_attention",
     classes="""
-    OPTModel, *ForCausalLM
+    OPTModel, *ForCausalLM, *ForQuestionAnswering
     *ForSequenceClassification   model.body + score
-    *ForQuestionAnswering
     """,
     body="""
     AFFINE := layer_norm_elementwise_affine

@@ -10,17 +10,16 @@ from pytest_bertsize.config.older_releases import unmentioned
 
 # The classes of families that never decode.
 ENCODERS = """
-*Model, *ForMaskedLM
+*Model, *ForMaskedLM, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
 *ForSequenceClassification   {under}.body + dense_classifier
-*ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
 """
 CLASSES = ENCODERS.replace("*ForMaskedLM", "*ForCausalLM, *ForMaskedLM")
 
 # From transformers 5.0 to 5.12 some classes for multiple choice lacked the pooler whose output they read.
 # https://github.com/huggingface/transformers/pull/47147 gave it back.
-WITHOUT_POOLER = CLASSES.replace(
-    "*ForMultipleChoice,", "*ForMultipleChoice  {under}.body(pooler=before(5) or not before(5, 13)) + choice\n"
-)
+WITHOUT_POOLER = f"""{CLASSES.replace("*ForMultipleChoice, ", "")}
+*ForMultipleChoice           {{under}}.body(pooler=before(5) or not before(5, 13)) + choice
+"""
 
 PADDING = Index("pad_token_id", 1)
 ROBERTA = family("roberta", BERT, sizes="V 50265", classes=CLASSES, lm_head=heads.lm_head(), padding=PADDING)

@@ -13,10 +13,9 @@ ROC_BERT = family(
     "Es shape_embed_dim 512",
     switches="concat_input true, enable_pronunciation true, enable_shape true",
     classes="""
-    RoCBertModel
+    RoCBertModel, *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification
+    *ForQuestionAnswering
     *ForPreTraining   roc_bert.body(pooler) + masked_lm
-    *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
-    *ForTokenClassification, *ForQuestionAnswering
     """,
     after_embeddings="""
     Folded := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)

@@ -18,10 +18,9 @@ when value in ("relative_key", "relative_key_query")
     pruned_heads, add_pooling_layer
     """,
     classes="""
-    RoFormerModel, *ForMaskedLM, *ForCausalLM
+    RoFormerModel, *ForMaskedLM, *ForCausalLM, *ForTokenClassification
     *ForSequenceClassification   roformer.body + dense_classifier
     *ForMultipleChoice           roformer.body + summary + choice
-    *ForTokenClassification
     *ForQuestionAnswering        roformer.body + two_label_span
     """,
     until=(),

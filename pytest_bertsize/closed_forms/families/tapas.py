@@ -15,9 +15,8 @@ TAPAS = family(
     """,
     until=(),
     classes="""
-    *Model, *ForMaskedLM
+    *Model, *ForMaskedLM, *ForSequenceClassification
     *ForQuestionAnswering   tapas.body(pooler) + cell_selection
-    *ForSequenceClassification
     """,
     segment_embeddings="token_type_embeddings_{i}   embedding rows D   @embeddings.token_type   "
     "for i, rows in enumerate(type_vocab_sizes)",

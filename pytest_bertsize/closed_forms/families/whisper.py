@@ -19,10 +19,9 @@ ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
 WHISPER = family(
     "whisper",
     bart.MBART,
-    sizes="V 51865, D d_model 384 or hidden_size, L encoder_layers 4 layers from 0 or num_hidden_layers,"
-    "A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I encoder_ffn_dim 1536,"
-    "Ld decoder_layers 4 layers from 0, Ad decoder_attention_heads 6, Id decoder_ffn_dim 1536,"
-    "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256",
+    sizes="V 51865, D 384, L 4, A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I 1536,"
+    "Ld 4, Ad 6, Id 1536, P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80,"
+    "F classifier_proj_size 256",
     switches="use_weighted_layer_sum false",
     indices="pad_token_id 50256",
     until=(*bart.BART.keys.until, before("4.43.0", ALIAS, "whisper", "configuration")),

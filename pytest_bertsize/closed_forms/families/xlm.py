@@ -24,10 +24,9 @@ XLM = family(
 "tie_word_embeddings": false, if that is intended
     """,
     classes="""
-    *Model, *WithLMHeadModel
+    *Model, *WithLMHeadModel, *ForTokenClassification
     *ForSequenceClassification     transformer.body + summary
     *ForMultipleChoice             transformer.body + summary + logits
-    *ForTokenClassification
     *ForQuestionAnsweringSimple    transformer.body + span
     *ForQuestionAnswering          transformer.body + searched_span
     """,
@@ -39,11 +38,10 @@ XLM = family(
     layer_norm_emb                   layer_norm D    @embeddings.norm
     attentions × L                                   @encoder.attention
       q_lin, k_lin, v_lin, out_lin   linear D D
-    layer_norm1 × L                  layer_norm D    @encoder.norm
     ffns × L                                         @encoder.feed_forward
       lin1                           linear D 4*D
       lin2                           linear 4*D D
-    layer_norm2 × L                  layer_norm D    @encoder.norm
+    layer_norm1, layer_norm2 × L     layer_norm D    @encoder.norm
     """,
     lm_head=heads.projection("pred_layer.proj", "transformer.embeddings.weight", bias="True"),
     logits="logits_proj   linear C 1   @head.classifier",

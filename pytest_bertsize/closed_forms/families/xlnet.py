@@ -20,10 +20,9 @@ XLNET = family(
     """,
     ignored="add_cross_attention",
     classes="""
-    XLNetModel, *LMHeadModel
+    XLNetModel, *LMHeadModel, *ForTokenClassification
     *ForSequenceClassification   transformer.body + summary + logits
     *ForMultipleChoice           transformer.body + summary + choice
-    *ForTokenClassification
     *ForQuestionAnsweringSimple  transformer.body + span
     *ForQuestionAnswering        transformer.body + searched_span
     """,
