@@ -260,7 +260,8 @@ def read_ignored(text: str) -> Mapping[str, Ignored]:
     A name in capitals stands for the lines of this name in
     :data:`~pytest_bertsize.closed_forms.parts.shared_keys.GROUPS`.
     Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes whose names end with it. In a
-    cost, ``value`` is the value in the file; ``is_size``, ``is_true`` and ``is_false`` test this value.
+    cost, ``value`` is the value in the file; ``is_size``, ``is_true`` and ``is_false`` test this value, and
+    ``heads`` is the number of heads in it if it is a value of ``pruned_heads``.
     """
     found: dict[str, Ignored] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -280,8 +281,7 @@ def read_ignored(text: str) -> Mapping[str, Ignored]:
 
 @cache
 def _read_usual() -> Mapping[str, Ignored]:
-    usual = read_ignored(shared_keys.USUAL)
-    return {**usual, "pruned_heads": usual["pruned_heads"]._replace(cost=shared_keys.count_pruned)}
+    return read_ignored(shared_keys.USUAL)
 
 
 def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
@@ -291,7 +291,8 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 
     def cost(value: Any, dims: Dims) -> int | None:
         says = {"is_true": value is True, "is_false": value is False, "is_size": type(value) is int and value > 0}
-        scope = Scope({**dims.values, "value": value, **says}, {}, dims.release)
+        values = {**dims.values, "value": value, "heads": shared_keys.count_heads(value), **says}
+        scope = Scope(values, {}, dims.release)
         return int(count(scope)) if decide(scope) else None
 
     return cost

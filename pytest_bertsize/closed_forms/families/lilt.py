@@ -18,6 +18,8 @@ LILT = family(
     LiltForSequenceClassification   lilt.body + dense_classifier
     """,
     more="""
+    N := D // R
+    M := I // R
     -                                            @encoder.layout
       attention.self
         layout_query, layout_key, layout_value   linear N N
@@ -28,8 +30,6 @@ LILT = family(
       attention.layout_output.LayerNorm, layout_output.LayerNorm   layer_norm N
     """,
     after_layers="""
-    N := D // R
-    M := I // R
     layout_embeddings                            @embeddings.layout
       {axis}_position_embeddings                 embedding P2 D//6       for axis in ("x", "y", "h", "w")
       box_position_embeddings                    embedding P N

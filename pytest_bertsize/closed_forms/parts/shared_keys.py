@@ -94,20 +94,18 @@ rotary positions turn pairs
 # ignored keys
 
 
-def count_pruned(value: Any, dims: Dims) -> int | None:
-    """Return -(4·D + 3)·D/A for every pruned head: its rows of query, key and value, and its columns of the output."""
-    if not isinstance(value, dict) or not all(isinstance(heads, list) for heads in value.values()):
-        return None
-    heads = sum(len({head for head in heads if type(head) is int}) for heads in value.values())
-    return -int(heads * (4 * dims.D + 3) * (dims.D // dims.A))
+def count_heads(value: Any) -> int:
+    """Return the number of heads in a value of ``pruned_heads``, 0 for a value that is no object of lists."""
+    lists = value.values() if isinstance(value, dict) else ()
+    return sum(len({head for head in heads if type(head) is int}) for heads in lists if isinstance(heads, list))
 
 
 # The ignored keys that a family can name without describing them. The costs are a table of distances in every
-# self-attention (transformers 4, Shaw et al. 2018), ``count_pruned``, and a word table of another width with a
-# projection (Lan et al. 2019, section 3.1).
+# self-attention (transformers 4, Shaw et al. 2018); less the rows of query, key and value and the columns of the output
+# for each pruned head; and a word table of another width with a projection (Lan et al. 2019, section 3.1).
 USUAL = """
 position_embedding_type ["absolute"] costs L*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
-pruned_heads [{}, null]
+pruned_heads [{}, null] costs -heads*(4*D+3)*(D//A) when heads > 0
 embedding_size [null] costs V*value + value*D + D - V*D when is_size: this family has one width throughout
 add_pooling_layer: it is an argument of the class, not a key of its config \
 -> write options = { add_pooling_layer = … } in the table
