@@ -13,10 +13,8 @@ FNET = family(
     add_cross_attention [false]: this family has no attention
     embedding_size, add_pooling_layer
     """,
-    classes="""
-    FNetModel, *ForPreTraining, *ForMaskedLM, *ForNextSentencePrediction
-    *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
-    """,
+    classes=BERT.classes.replace("*{causal}, ", ""),
+    stem="FNet",
     trees=BERT.trees,
     pooler="pooler.dense   linear D D   @pooler   when get(add_pooling_layer,True)",
     embeddings_norm="""

@@ -16,11 +16,9 @@ from pytest_bertsize.config.older_releases import TIES, V4, before, without_alia
 STACK = """
 {stack}
   embed_tokens                               embedding V D              @embeddings.word     tied weight=~shared.weight
-  block.0                                                                                    when not {in_each}
-    <distances>
+  block.0.layer.0.SelfAttention.relative_attention_bias   embedding B A   @{stack}.relative_position  when not {in_each}
   block × {layers}
-    -                                                                                        when {in_each}
-      <distances>
+    layer.0.SelfAttention.relative_attention_bias   embedding B A   @{stack}.relative_position   when {in_each}
     layer.0.SelfAttention                                               @{stack}.attention
       q, k, v                                linear D A*K bias=False
       o                                      linear A*K D bias=False
@@ -37,7 +35,6 @@ STACK = """
     layer.{last}.layer_norm                  rms_norm D                 @{stack}.norm
   final_layer_norm                           rms_norm D                 @{stack}.norm
 """
-DISTANCES = "layer.0.SelfAttention.relative_attention_bias   embedding B A   @{stack}.relative_position"
 PROJECTIONS = Choice("feed_forward_proj", "relu", ACTIVATIONS | {f"gated-{each}" for each in ACTIVATIONS})
 HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configuration")
 
@@ -100,8 +97,8 @@ transformers ≥ 5 always ties the head of this family",
     *ForQuestionAnswering        both + span
     """,
     shared="shared   embedding V D   @embeddings.word",
-    encoder=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", crosses="last == 2"),
-    decoder=fill(STACK, distances=DISTANCES, stack="decoder", layers="get(Ld,L)", crosses="True", last="2"),
+    encoder=fill(STACK, stack="encoder", layers="L", crosses="last == 2"),
+    decoder=fill(STACK, stack="decoder", layers="get(Ld,L)", crosses="True", last="2"),
     both="last := 1\n<shared>\n<encoder>\n<decoder>",
     alone="last := 2 if is_decoder else 1\n<shared>\n<encoder>",
     in_each="False",
