@@ -77,6 +77,7 @@ TESTS_OF = {
         "review/test_since_base.py",
         "closed_forms/test_contributed.py",
     ],
+    "base/declared": ["base/test_baseline.py", "closed_forms/test_several_backbones.py", "commands/test_explain.py"],
     "base/project_at_commit": ["base/test_baseline.py", "base/test_three_answers.py", "commands/test_log.py"],
     "base/history": ["commands/test_log.py"],
     "differences": [

@@ -27,9 +27,12 @@ CANINE = family(
     {NO_CROSS_ATTENTION}
     """,
     until=(shared_keys.REFUSED,),
-    classes="*Model, *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering",
+    classes="""
+    *Model, *ForSequenceClassification, *ForMultipleChoice
+    *ForTokenClassification   canine.body(pooler) + classifier
+    *ForQuestionAnswering     canine.body(pooler) + span
+    """,
     trees=BERT.trees,
-    pooler="pooler.dense   linear D D   @pooler   when get(add_pooling_layer,True)",
     body="""
     char_embeddings
       HashBucketCodepointEmbedder_* × H   embedding B D//H      @embeddings.character

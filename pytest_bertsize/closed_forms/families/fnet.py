@@ -13,10 +13,15 @@ FNET = family(
     add_cross_attention [false]: this family has no attention
     embedding_size, add_pooling_layer
     """,
-    classes=BERT.classes.replace("*{causal}, ", ""),
+    classes="""
+    *Model, *ForPreTraining
+    *ForMaskedLM              fnet.body(pooler) + masked_lm
+    *ForNextSentencePrediction, *ForSequenceClassification, *ForMultipleChoice
+    *ForTokenClassification   fnet.body(pooler) + classifier
+    *ForQuestionAnswering     fnet.body(pooler) + span
+    """,
     stem="FNet",
     trees=BERT.trees,
-    pooler="pooler.dense   linear D D   @pooler   when get(add_pooling_layer,True)",
     embeddings_norm="""
     LayerNorm                  layer_norm D    @embeddings.norm
     projection                 linear D D      @embeddings.projection
