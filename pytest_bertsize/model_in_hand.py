@@ -23,9 +23,9 @@ from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.release import Unsupported, read_version
-from pytest_bertsize.review.check import Accepted, conclude, place_findings
+from pytest_bertsize.review.check import conclude, place_findings
 from pytest_bertsize.review.examine import Subject, examine
-from pytest_bertsize.review.review import Review
+from pytest_bertsize.review.review import Accepted, Review
 from pytest_bertsize.table.limits import Budget, Flops, Growth, Limit
 from pytest_bertsize.table.model import MOST_MEMORY, Build, Model
 from pytest_bertsize.table.settings import (

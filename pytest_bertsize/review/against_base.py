@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.base.project_at_commit import describe_move
@@ -18,8 +17,9 @@ from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import LARGEST
-from pytest_bertsize.review.limits import Measurable, Measured, measure_one, refuse_unknown_component
+from pytest_bertsize.review.limits import Measurable, measure_one, refuse_unknown_component
 from pytest_bertsize.review.put_back import CODE, MOST_NAMED, divide_change
+from pytest_bertsize.review.review import Accepted, Comparison, Measured, Review
 from pytest_bertsize.table.limits import (
     ALREADY_OVER,
     FLOPS,
@@ -38,8 +38,6 @@ from pytest_bertsize.wording import BadValue, exact, listed, printable, shown, v
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
-    from pytest_bertsize.review.check import Accepted
-    from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Model
 
 GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
@@ -48,22 +46,6 @@ WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept
 TOKENS = 128  # the tokens in a forward pass without a limit on FLOPs, or as many as the model has positions
 Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]  # a loosening's message, component, and key in the table
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
-
-
-class Comparison(Struct, frozen=True):
-    """A model as it was at the base, and the changes since."""
-
-    revision: str
-    commit: str
-    said: tuple[str, ...]  # sentences on changes that a count does not show: a new model, a renamed file
-    former: ModelAtCommit | None = None  # None if the model is new
-    inventory: Inventory | None = None  # the base's tensors; None if the model is new, or cannot be counted there
-    by: str = "closed form"  # the source of the base's count, "closed form" or "lock"; "" if it has none
-    by_keys: Attribution = Attribution(())
-    tensors: tuple[Difference, ...] = ()  # changes of tensors; none if both sides have a closed form, with its keys
-    is_new: bool = False  # True if the base declares no such model
-    grown: int = 0  # added parameters, over all components; the net change is grown - shrunk
-    shrunk: int = 0
 
 
 def hold_against_base(found: Review, accepted: Accepted) -> Review:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,25 +15,15 @@ from pytest_bertsize.findings import Finding, Severity, Unusable
 from pytest_bertsize.inventory import TOTAL, Inventory
 from pytest_bertsize.review import build_findings
 from pytest_bertsize.review.limits import Measurable, check_limits, compare_flops, measure_limits
-from pytest_bertsize.review.review import Review
-from pytest_bertsize.review.tensors import AgainstLock, compare_with_closed_form, compare_with_lock
+from pytest_bertsize.review.review import Accepted, AgainstLock, Review
+from pytest_bertsize.review.tensors import compare_with_closed_form, compare_with_lock
 from pytest_bertsize.table.limits import NO_COMPONENTS, Growth, Limit
 from pytest_bertsize.wording import exact, printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.review.put_back import PutBack
-
-
-class Accepted(NamedTuple):
-    """The base and the lock that a model is compared with, and builds of the model with former values of keys."""
-
-    baseline: Baseline | None = None
-    lock: Lock | None = None
-    put_back: PutBack | None = None  # the changed keys and their builds, if no closed form shows what each changes
 
 
 NOTHING = Accepted()

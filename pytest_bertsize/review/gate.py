@@ -15,13 +15,13 @@ from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.review import check
 from pytest_bertsize.review.examine import Subject, examine
 from pytest_bertsize.review.put_back import plan_rebuilds
+from pytest_bertsize.review.review import Accepted, Review
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.run_base import Project
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.review.accept import BudgetChanges, Verb
     from pytest_bertsize.review.put_back import PutBack, Result
-    from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
 
@@ -104,7 +104,7 @@ class Gate:
     def _conclude(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:
         name = subject.model.name
         lock = None if self.mode.verb == "update" else self.lock
-        accepted = check.Accepted(self._baseline, lock, self._plan(name))
+        accepted = Accepted(self._baseline, lock, self._plan(name))
         if self._result is None:
             return check.conclude_unbuilt(subject, extra, accepted, strict=self.mode.strict)
         subject, built = self._complete(subject)

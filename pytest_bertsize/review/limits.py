@@ -6,7 +6,6 @@ Pure. Growth is compared in :mod:`against_base`, because it needs the base.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
@@ -14,6 +13,7 @@ from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import restated
+from pytest_bertsize.review.review import Measured, Review
 from pytest_bertsize.table.limits import (
     BYTES,
     FLOPS,
@@ -33,27 +33,12 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.findings import Kind
-    from pytest_bertsize.review.review import Review
 
 CLOSED_FORM_FIRST = "fix the difference from the closed form first: a limit cannot accept it"
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 
 
 # quantities other than parameter counts
-
-
-class Measured(NamedTuple):
-    """A quantity of one model."""
-
-    name: str  # its key in the budget: bytes, flops, training_bytes or growth
-    what: str  # the conditions of the count, as "float16, ties once", or "128 tokens, eager attention, …"
-    actual: int
-    expected: int | None  # the quantity by the closed form; None if there is no closed form
-    components: Mapping[str, int] = MappingProxyType({})  # FLOPs by component at every level; empty for bytes
-    buffers: int = 0  # the bytes of buffers in actual, which no closed form counts
-    dtype: str = ""  # the dtype in which bytes is counted; "" for the other quantities
-    base: int | None = None  # the value at the base; None without a base, or if unknown
-    by_form: Mapping[str, int] = MappingProxyType({})  # FLOPs by component, by the closed form
 
 
 class Measurable(NamedTuple):

@@ -4,28 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.structure import list_modules
 from pytest_bertsize.closed_forms import what_if
+from pytest_bertsize.closed_forms.attribution import Attribution
 from pytest_bertsize.findings import UNCHECKED, Finding, Kind, describe_limit
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.builder.messages import Answered
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.closed_forms.what_if import Cost
-    from pytest_bertsize.review.against_base import Comparison
+    from pytest_bertsize.differences import Difference
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.review.limits import Measured
-    from pytest_bertsize.review.tensors import AgainstLock
+    from pytest_bertsize.review.put_back import PutBack
     from pytest_bertsize.table.limits import Limit
+
+
+class Accepted(NamedTuple):
+    """The base and the lock that a model is compared with, and builds of the model with former values of keys."""
+
+    baseline: Baseline | None = None
+    lock: Lock | None = None
+    put_back: PutBack | None = None  # the changed keys and their builds, if no closed form shows what each changes
+
+
+class Measured(NamedTuple):
+    """A quantity of one model."""
+
+    name: str  # its key in the budget: bytes, flops, training_bytes or growth
+    what: str  # the conditions of the count, as "float16, ties once", or "128 tokens, eager attention, …"
+    actual: int
+    expected: int | None  # the quantity by the closed form; None if there is no closed form
+    components: Mapping[str, int] = MappingProxyType({})  # FLOPs by component at every level; empty for bytes
+    buffers: int = 0  # the bytes of buffers in actual, which no closed form counts
+    dtype: str = ""  # the dtype in which bytes is counted; "" for the other quantities
+    base: int | None = None  # the value at the base; None without a base, or if unknown
+    by_form: Mapping[str, int] = MappingProxyType({})  # FLOPs by component, by the closed form
+
+
+class AgainstLock(Struct, frozen=True):
+    """The differences of a model from its lock."""
+
+    file: str
+    is_there: bool  # True if the lock has the model
+    changes: tuple[Difference, ...] = ()
+    why: str = ""  # the probable cause of the differences
+
+
+class Comparison(Struct, frozen=True):
+    """A model as it was at the base, and the changes since."""
+
+    revision: str
+    commit: str
+    said: tuple[str, ...]  # sentences on changes that a count does not show: a new model, a renamed file
+    former: ModelAtCommit | None = None  # None if the model is new
+    inventory: Inventory | None = None  # the base's tensors; None if the model is new, or cannot be counted there
+    by: str = "closed form"  # the source of the base's count, "closed form" or "lock"; "" if it has none
+    by_keys: Attribution = Attribution(())
+    tensors: tuple[Difference, ...] = ()  # changes of tensors; none if both sides have a closed form, with its keys
+    is_new: bool = False  # True if the base declares no such model
+    grown: int = 0  # added parameters, over all components; the net change is grown - shrunk
+    shrunk: int = 0
 
 
 # kinds of errors, the most urgent first; the others are less urgent

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import ANEW, Lock, Locked
@@ -13,6 +12,7 @@ from pytest_bertsize.base.lock import MOST_NAMED as MOST_IN_LOCK
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common
+from pytest_bertsize.review.review import AgainstLock, Review
 from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.table.toml import inline, line_in_toml
 from pytest_bertsize.wording import exact, listed, printable, shown, signed
@@ -20,7 +20,6 @@ from pytest_bertsize.wording import exact, listed, printable, shown, signed
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
-    from pytest_bertsize.review.review import Review
 
 LIBRARY = "the class builds other tensors than its config declares: check the config, or report the library's class"
 MOST_NAMED = 4  # the most differences that a sentence names; further ones are counted
@@ -80,15 +79,6 @@ def _describe_in_table(differences: Sequence[Difference], command: str, *, is_fi
 
 
 # the lock
-
-
-class AgainstLock(Struct, frozen=True):
-    """The differences of a model from its lock."""
-
-    file: str
-    is_there: bool  # True if the lock has the model
-    changes: tuple[Difference, ...] = ()
-    why: str = ""  # the probable cause of the differences
 
 
 def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:

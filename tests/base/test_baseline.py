@@ -13,7 +13,7 @@ from pytest_bertsize.base.lock import Locked, render_lock
 from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.against_base import Comparison
+    from pytest_bertsize.review.review import Comparison
     from tests.conftest import Project
 
 TOTAL = 59_549

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import Accepted, conclude
+from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
+from pytest_bertsize.review.review import Accepted
 from tests.conftest import TINY
 from tests.support.desk import as_base, lay
 from tests.support.git_projects import committed

@@ -15,7 +15,8 @@ from pytest_bertsize.base.lock import Lock, Locked, hash_sources, read_lock, ren
 from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.review.gate import Gate, Mode
-from pytest_bertsize.review.tensors import AgainstLock, compare_with_lock
+from pytest_bertsize.review.review import AgainstLock
+from pytest_bertsize.review.tensors import compare_with_lock
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import load
@@ -26,8 +27,7 @@ from tests.support.git_projects import GitProject, repository
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review.accept import Verb
-    from pytest_bertsize.review.against_base import Comparison
-    from pytest_bertsize.review.review import Review
+    from pytest_bertsize.review.review import Comparison, Review
 
 CONFIG: dict[str, Any] = {"words": 100, "width": 8, "layers_num": 3, "dropout": 0.1}
 EMBED, LAYER, HEAD = 100 * 8, 8 * 8 + 8, 2 * 8

@@ -14,8 +14,7 @@ from pytest_bertsize.table.settings import limits_from, parse
 from tests.support.bert_reviews import SIZES, chinese, derived, only
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.limits import Measured
-    from pytest_bertsize.review.review import Review
+    from pytest_bertsize.review.review import Measured, Review
     from pytest_bertsize.table.limits import Limit
 
 PARAMETERS = 102_290_312  # SOURCES D

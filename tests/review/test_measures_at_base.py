@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import Accepted, conclude_unbuilt
+from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
+from pytest_bertsize.review.review import Accepted
 from tests.conftest import TINY
 from tests.support.desk import as_base, lay
 from tests.support.git_projects import FITS, LAYER
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.limits import Measured
+    from pytest_bertsize.review.review import Measured
 
 TOTAL = 59_549
 DEEPER = {"num_hidden_layers": 4}

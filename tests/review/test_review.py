@@ -14,7 +14,7 @@ from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.check import conclude, conclude_unbuilt, is_equal
-from pytest_bertsize.review.limits import Measured
+from pytest_bertsize.review.review import Measured
 from tests.support.bert_reviews import (
     BERT,
     SIZES,

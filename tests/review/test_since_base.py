@@ -15,8 +15,9 @@ from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.registry import Registry, registry_of
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.release import NEWEST
-from pytest_bertsize.review.check import Accepted, conclude, conclude_unbuilt
+from pytest_bertsize.review.check import conclude, conclude_unbuilt
 from pytest_bertsize.review.examine import examine
+from pytest_bertsize.review.review import Accepted
 from pytest_bertsize.table.settings import limits_from, load
 from tests.conftest import TINY
 from tests.support.desk import as_base, lay

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.base.run_base import read_base
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.check import check
-from pytest_bertsize.review.check import Accepted, conclude
+from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
+from pytest_bertsize.review.review import Accepted
 from pytest_bertsize.table.settings import load
 from tests.support.paths import run_apart
 
