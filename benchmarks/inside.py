@@ -14,8 +14,8 @@ from projects import alike, write_project
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.json_and_toml import parse_json
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 

@@ -19,8 +19,8 @@ from pytest_bertsize import plugin, reports
 from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import config_at
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.reports.report import RunReport
 from pytest_bertsize.table.extra import SIZES
 from pytest_bertsize.table.validate_pyproject import FILE as TABLE_SCHEMA

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.config.source import Reader
+    from pytest_bertsize.config.reader import Reader
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 

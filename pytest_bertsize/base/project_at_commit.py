@@ -20,7 +20,7 @@ from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.declared import Declared, derive_declared, read_declared
 from pytest_bertsize.base.lock import Lock, Locked, find_sizes, read_lock_at
 from pytest_bertsize.config import source
-from pytest_bertsize.config.source import Found
+from pytest_bertsize.config.reader import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import find_matches, find_matches_in

@@ -14,9 +14,9 @@ from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, MOST_LAYERS, ConfigKeys, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding, Unusable, find_all
 from pytest_bertsize.inventory import find_nearest, group_by_module, levels, parents_first
 from pytest_bertsize.table.extra import summands
@@ -25,8 +25,7 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.config.parts import Module
+    from pytest_bertsize.config.model_config import ModelConfig, Module
     from pytest_bertsize.table.extra import Extra
     from pytest_bertsize.table.model import Model
 

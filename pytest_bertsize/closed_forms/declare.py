@@ -22,7 +22,7 @@ from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
 
 # The keys of sizes that most families have, by their symbols.
 STANDARD = {

@@ -12,8 +12,8 @@ from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms.blocks import RANK
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, Size
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 

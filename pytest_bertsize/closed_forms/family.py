@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import RANK, Term, list_tensors
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Size
 from pytest_bertsize.config.older_releases import EVERYWHERE
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import TOTAL, Inventory, is_within
 from pytest_bertsize.release import NEWEST, Release
 

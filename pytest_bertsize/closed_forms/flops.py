@@ -17,7 +17,7 @@ from pytest_bertsize.wording import BadValue, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.inventory import Inventory
 
 # families whose FLOPs were compared with torch's counter, class by class

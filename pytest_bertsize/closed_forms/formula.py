@@ -29,7 +29,7 @@ from pytest_bertsize.inventory import TOTAL, levels, parents_first
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
     from pytest_bertsize.closed_forms.symbols import Base, Count, Sum
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 class Formula(Struct, frozen=True, dict=True):

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 class Floor(Struct, frozen=True):

@@ -33,7 +33,7 @@ from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Copies, Term, modul
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size, count_up
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
 
 _WORDS = ("when", "for", "tied", "passes", "frozen")
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")

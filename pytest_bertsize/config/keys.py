@@ -15,7 +15,7 @@ from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.wording import BadValue, did_you_mean, exact, number, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.findings import Finding, Kind
     from pytest_bertsize.release import Release
 

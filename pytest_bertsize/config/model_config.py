@@ -8,7 +8,8 @@ import math
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +18,6 @@ from pytest_bertsize.config.keys import NAMED_BY_LABELS
 from pytest_bertsize.files import LFS_POINTER
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, shown
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.parts import Module
 
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -31,6 +29,21 @@ LONGEST_INTEGER = 14_280  # the most bits of a whole number: Python writes at mo
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")  # keys that a composed config has if all its parts agree
+TRANSFORMERS = ("Transformer", "MLMTransformer")  # modules of sentence-transformers that hold a model of the library
+
+
+class Module(NamedTuple):
+    """One module of a model that sentence-transformers saved."""
+
+    part: str  # the module's name in components and keys, made from the name of its folder: ``2_Dense``
+    kind: str  # the name of the module's class: ``Dense``
+    at: str  # the module's name in ``modules.json``: ``2``
+    config: ModelConfig
+    settings: Mapping[str, Any] = MappingProxyType({})  # keys that sentence-transformers writes beside a config
+
+    @property
+    def is_transformer(self) -> bool:
+        return self.kind in TRANSFORMERS
 
 
 class ModelConfig(Struct, frozen=True, eq=False, dict=True):

@@ -9,28 +9,26 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePosixPath
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.config.json_and_toml import load_json, parse_json
-from pytest_bertsize.config.model_config import ModelConfig, fail
+from pytest_bertsize.config.model_config import TRANSFORMERS, ModelConfig, Module, fail
 from pytest_bertsize.findings import Finding, Unusable, find_all
 from pytest_bertsize.table.limits import FLOPS
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.source import Reader
+    from pytest_bertsize.config.reader import Reader
     from pytest_bertsize.table.model import Model
 
 MODULES = "modules.json"  # the file in which sentence-transformers lists the modules of a folder
 LIBRARY = "sentence_transformers."
 EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})  # modules without parameters
 CONFIG = "config.json"  # the file with the config of a module that has parameters, in the module's own folder
-TRANSFORMERS = ("Transformer", "MLMTransformer")
 KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})  # modules that have a closed form
 SETTINGS = tuple(
     f"sentence_{each}_config.json"
@@ -60,20 +58,6 @@ class _Entry(Struct):
     @property
     def kind(self) -> str:
         return self.type.rpartition(".")[2]
-
-
-class Module(NamedTuple):
-    """One module of a model that sentence-transformers saved."""
-
-    part: str  # the module's name in components and keys, made from the name of its folder: ``2_Dense``
-    kind: str  # the name of the module's class: ``Dense``
-    at: str  # the module's name in ``modules.json``: ``2``
-    config: ModelConfig
-    settings: Mapping[str, Any] = MappingProxyType({})  # keys that sentence-transformers writes beside a config
-
-    @property
-    def is_transformer(self) -> bool:
-        return self.kind in TRANSFORMERS
 
 
 def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelConfig:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from posixpath import join
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ from pytest_bertsize.config.model_config import (
     nest,
     rename_keys,
 )
+from pytest_bertsize.config.reader import Found, Reader
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import ADAPTER, CODE, FILES, NAMES, TOML, YAML
@@ -42,34 +43,6 @@ if TYPE_CHECKING:
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)  # for code that makes a config
 MEND = "fix the function, or name a file"
 PLAIN = "make it a plain number, string, list or dict"
-
-
-class Found(NamedTuple):
-    """A config file as a reader finds it."""
-
-    name: str  # the file's name, whose suffix gives the format
-    file: str  # the path, or the name of the hub, that messages show
-    content: bytes
-    origin: str = ""  # the source of a config that is named by a name of the hub; ``""`` for any other config
-    by_hub: bool = False  # true if ``hub`` of the table names the file
-
-
-class Reader(Protocol):
-    """A reader of a project's files on the disk or at a commit. It raises Unusable for an unreadable file."""
-
-    at: str  # the end of a file's name in messages: nothing, or ``" at main"``
-
-    def config(self, location: str) -> Found:
-        """Return the config that ``location`` names as a file, as a folder with one config, or as a name of the hub."""
-
-    def file(self, location: str) -> bytes | None:
-        """Return the content of a small file; ``None`` if there is no such file."""
-
-    def adapter(self, location: str) -> bytes:
-        """Return the content of an adapter_config.json."""
-
-    def made_by_code(self, reference: str) -> ModelConfig:
-        """Return the config that a module of the project has, makes or names."""
 
 
 class Disk:

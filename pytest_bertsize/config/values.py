@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import (
     LABELS,
     MOST_LABELS,
@@ -33,7 +32,6 @@ from pytest_bertsize.config.keys import (
     withhold_steering_keys,
 )
 from pytest_bertsize.findings import Finding, Kind, Unusable
-from pytest_bertsize.release import NEWEST, Release
 from pytest_bertsize.wording import exact, listed, nearest_to, number, plural, printable, shown
 
 if TYPE_CHECKING:
@@ -42,31 +40,6 @@ if TYPE_CHECKING:
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
 MOST_NAMED = 8  # the most keys that one sentence names
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})  # an override of one replaces all in the file
-
-
-class Dims(Struct, frozen=True):
-    """Sizes and switches of a model: ``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown."""
-
-    sizes: Mapping[str, Any]  # by symbol, in the order of reports: {"V": 30522, "D": 768, …}; None if there is none
-    switches: Mapping[str, Any]  # by key: {"tie_word_embeddings": True, "hidden_act": "gelu", …}
-    is_symbolic: bool = False  # true if the sizes are symbols (``pytest_bertsize.closed_forms.symbols``)
-    release: Release = NEWEST  # the release of transformers: releases build different tensors from the same sizes
-
-    def __getattr__(self, name: str) -> Any:
-        for table in (self.sizes, self.switches):
-            if name in table:
-                return table[name]
-        raise AttributeError(f"no size or switch {name!r}; the names are {', '.join([*self.sizes, *self.switches])}")
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The sizes by symbol, and the switches by key."""
-        return {**self.sizes, **self.switches}
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Return the sizes without those that are ``None``."""
-        return {symbol: size for symbol, size in self.sizes.items() if size is not None}
 
 
 def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:

@@ -9,7 +9,7 @@ import pytest
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.builder.structure import NoComponent, find_components, inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 
 LAYER = {"self_attn.in_proj_weight": (192, 64), "self_attn.out_proj.weight": (64, 64), "linear.weight": (64, 64)}

@@ -11,8 +11,8 @@ from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm
 from pytest_bertsize.closed_forms.attribution import INSEPARABLE, TOGETHER, Attribution, attribute
 from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.derive import Derivation
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Values
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, is_within
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
 from tests.support.family_configs import Case, case, drawn

@@ -11,7 +11,7 @@ from typing import Any
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family, families
 from pytest_bertsize.closed_forms.blocks import KINDS, list_tensors
 from pytest_bertsize.closed_forms.tree import list_terms
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from tests.support.formulas import value_of
 
 BERT = FAMILIES["bert"]

@@ -20,8 +20,8 @@ from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture
 from pytest_bertsize.closed_forms.flops import PROVEN, TURNED, by_component, count_unused_positions, flops, total
 from pytest_bertsize.closed_forms.parts.shared_keys import RELATIVE
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import V4
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.release import Release
 from pytest_bertsize.wording import BadValue

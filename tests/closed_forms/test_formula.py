@@ -7,7 +7,7 @@ import pytest
 from pytest_bertsize.closed_forms.blocks import Copies, Count, Term
 from pytest_bertsize.closed_forms.formula import Formula, Formulas
 from pytest_bertsize.closed_forms.symbols import Numbers, symbol
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL
 from tests.support.family_configs import PAIRS, typical
 from tests.support.formulas import assert_formulas_count

@@ -9,7 +9,7 @@ import pytest
 from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.closed_forms.changes import freeze_modules
 from pytest_bertsize.closed_forms.tree import list_terms
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.reports.from_review import describe_frozen

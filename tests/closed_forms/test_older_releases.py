@@ -15,8 +15,8 @@ import pytest
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.json_and_toml import parse_json
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.release import read_version
 from pytest_bertsize.table.limits import Budget

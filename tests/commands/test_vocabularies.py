@@ -11,7 +11,7 @@ import pytest
 from pytest_bertsize.__main__ import SETTINGS
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.commands.explain.names import list_by_names, rename
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL, pattern
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
 

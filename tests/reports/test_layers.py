@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import list_differing_layers
 from tests.support.bert_reviews import SIZES, changed, chinese

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.check import conclude, conclude_unbuilt, is_equal

@@ -24,9 +24,9 @@ from pytest_bertsize.builder.child.making import instantiate, read_config_values
 from pytest_bertsize.builder.messages import Built, ConfigSaid, Request
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.json_and_toml import parse_json
 from pytest_bertsize.config.keys import ACTIVATIONS as ALL_ACTIVATIONS
-from pytest_bertsize.config.values import Dims
 from pytest_bertsize.release import read_version
 from pytest_bertsize.review.build_findings import find_read_otherwise
 

@@ -22,8 +22,8 @@ from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.config.values import Dims
 
 SIDES = {"encoder": "e", "decoder": "d"}  # the suffix of its symbols: De is the width of the encoder
 CROSS_WIDTH = "cross_attention_hidden_size"

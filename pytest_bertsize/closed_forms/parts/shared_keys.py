@@ -17,7 +17,7 @@ from pytest_bertsize.config.keys import Choice, ConfigKeys, Refused, Until
 from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.values import Dims
+    from pytest_bertsize.config.dims import Dims
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}  # how many vectors distances multiply: query, or query and key
