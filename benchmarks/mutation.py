@@ -59,6 +59,7 @@ TESTS_OF = {
     ],
     "table/limits": [
         "table/test_budget.py",
+        "review/test_measures.py",
         "review/test_review.py",
         "review/test_since_base.py",
         "bad_input/test_bad_runs.py::test_bad_tables",

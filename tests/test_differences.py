@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_bertsize.differences import compare_inventories
+from pytest_bertsize.differences import compare_inventories, fold_modules
 from pytest_bertsize.inventory import Inventory, Tensor
 from tests.support.code_changes import Case, corpus
 
@@ -25,6 +25,20 @@ def test_a_tie_that_another_name_owns_is_the_same_tie() -> None:
 def test_a_name_cannot_write_over_the_line_that_shows_it() -> None:
     (found,) = compare_inventories(Inventory(()), Inventory((Tensor("a\r\x1b[2K", (1,), ""),)))
     assert found.sentence == r"a\r\x1b[2K is new: 1 (1)"
+
+
+def layered(count: int) -> Inventory:
+    return Inventory(tuple(Tensor(f"x.{index}.w", (2, 3), "") for index in range(count)))
+
+
+@pytest.mark.parametrize(("count", "others"), [(1, "the other"), (2, "the other 2"), (3, "the other 3")])
+def test_a_new_layer_is_like_those_that_are_there(count: int, others: str) -> None:
+    (found,) = compare_inventories(layered(count), layered(count + 1))
+    assert (found.sentence, found.other) == (f"x.{count} is new: 6, like {others}", "")
+
+
+def test_modules_are_folded_over_layers_with_what_they_own() -> None:
+    assert fold_modules(layered(4), ["x.0.w", "x.1.w", "x.3.w"]) == {"x[0:2]": 12, "x.3": 6}
 
 
 def test_a_module_of_which_a_part_is_a_name_of_another_tensor_is_new_with_what_it_owns() -> None:

@@ -131,6 +131,8 @@ def test_a_component_that_stands_once_in_each_layer_is_so_many_layers_and_any_ot
     final = Tensor("encoder.final_norm.weight", (768,), "encoder.norm")
     assert Inventory((final, *layered(12))).layers("encoder") == 1
     assert Inventory((*layered(12), WORDS)).layers("encoder") == 12
+    frozen = (each._replace(trainable=".0." not in each.name) for each in layered(12))
+    assert Inventory((*frozen,)).layers("encoder") == 12
 
 
 def test_a_closed_form_is_of_a_file() -> None:

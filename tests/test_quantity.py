@@ -36,7 +36,13 @@ def as_number(text: str, quantity: Quantity = PARAMETERS) -> Fraction:
 def test_a_quantity_is_read_exactly() -> None:
     for quantity, written, count in (
         *((PARAMETERS, "86_000_000", 86_000_000), (PARAMETERS, "0.5K", 500), (PARAMETERS, "102.290312M", 102_290_312)),
-        *((BYTES, "512B", 512), (BYTES, "1KB", 1_000), (BYTES, "440MB", 440_000_000), (BYTES, "1.5GiB", 3 * 2**29)),
+        *(
+            (BYTES, "512B", 512),
+            (BYTES, "1KB", 1_000),
+            (BYTES, "2kB", 2_000),
+            (BYTES, "440MB", 440_000_000),
+            (BYTES, "1.5GiB", 3 * 2**29),
+        ),
         *((BYTES, "3GB", 3 * 10**9), (BYTES, "2TB", 2 * 10**12), (BYTES, "1TiB", 2**40), (BYTES, "3MiB", 3 * 2**20)),
         *((PARAMETERS, "2B", 2 * 10**9), (PARAMETERS, "1T", 10**12), (BYTES, "1KiB", 1_024), (FLOPS, "1T", 10**12)),
         *((FLOPS, "22.34843136G", 22_348_431_360), (FLOPS, "9P", 9 * 10**15)),
@@ -128,6 +134,10 @@ def test_the_share_that_is_used_tells_over_from_within_and_never_flatters(actual
         (PARAMETERS, 113_123_456, "110.0M", '"113.2M"', '"113.1M"'),
         (PARAMETERS, 113_123_456, "1.2B", '"0.2B"', '"0.1B"'),
         (PARAMETERS, 1_082_114, "623K", '"1.09M"', '"1.08M"'),
+        *(
+            (BYTES, 10_240_000, "9KiB", '"10_000KiB"', '"10_000KiB"'),
+            (PARAMETERS, 5_555_000, "0002K", '"5.56M"', '"5.55M"'),
+        ),
         *((PARAMETERS, 11_500_000_000, "2B", '"12B"', '"11B"'), (PARAMETERS, 123_456, "5K", '"124K"', '"123K"')),
         (PARAMETERS, 10**15, "1K", '"1000T"', '"1000T"'),
         *((PARAMETERS, 113_123_456, like, "113_123_456", "113_123_456") for like in (86_000_000, "86_000_000", None)),

@@ -157,7 +157,15 @@ def test_electras_two_models_share_their_embeddings_where_the_table_says_so(tmp_
 def test_what_cannot_be_one_is_a_mistake(tmp_path: Path, said: str, message: str) -> None:
     (found,) = checked(tmp_path, f"{TWO}tied = {said}", of()).errors
     assert found.message == message
-    assert (found.file, found.line) == ("pyproject.toml", 5)
+    assert (found.kind, found.file, found.line) == ("config-invalid", "pyproject.toml", 5)
+
+
+def test_layers_that_are_left_are_numbered_in_each_backbone_alone(tmp_path: Path) -> None:
+    question, context = bert(TINY), bert(DEEP)
+    del question.encoder.layer[:1], context.encoder.layer[:2]
+    left = 'without = ["question_model.encoder.layer[:1]", "ctx_model.encoder.layer[:2]"]'
+    review = checked(tmp_path, f"{TWO}{left}", of(question_model=question, ctx_model=context))
+    assert passing(review).unique == 2 * (BERT + POOLER - LAYER)
 
 
 # what moved, what it comes to

@@ -112,7 +112,7 @@ def test_flops_of_modules_are_compared_with_the_closed_form_by_component() -> No
     found = reviewed(FLOPS, as_built(flops=flops_of_modules()))
     one = measured(found)
     assert one.actual == one.expected == sum(count for _, count in flops_of_modules())
-    assert one.components == one.by_form
+    assert (one.components, one.what) == (one.by_form, "16 tokens, eager attention, 2 FLOPs a multiply-add")
     assert found.verdict == "passed"
     error = only(reviewed(FLOPS, as_built(flops=flops_of_modules(3))))
     assert (error.kind, error.component) == ("off-closed-form", "flops")
@@ -120,6 +120,9 @@ def test_flops_of_modules_are_compared_with_the_closed_form_by_component() -> No
     head = one.components["head"]
     off = f"head {head + 3:,}, closed form {head:,}"
     assert error.message == f"flops is +3 off the closed form {one.actual:,}: {off}"
+    more = ("bert.embeddings.word_embeddings", 7)
+    error = only(reviewed(FLOPS, as_built(flops=(*flops_of_modules(), more))))
+    assert error.message == f"flops is +7 off the closed form {one.actual:,}: embeddings 7, closed form 0"
 
 
 def test_flops_that_the_build_did_not_count_are_an_error_with_the_reason() -> None:

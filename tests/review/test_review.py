@@ -158,6 +158,14 @@ def test_the_headline_is_of_what_kept_the_model_from_being_checked_then_of_its_b
     for first, second in pairwise(URGENT):
         found = (Finding(second, "the second"), Finding(first, "the first"))
         assert replace(subject(), findings=found).headline == "zh: the first; 1 more finding"
+    off = [
+        Finding("off-closed-form", "", component=name, expected=then, actual=then + 9)
+        for name, then in (("a", 1), ("b", 99))
+    ]
+    off[0] = off[0]._replace(actual=50)
+    assert replace(subject(), findings=(*off,)).headline == "zh: a 50, closed form 1 (+49); 1 more finding"
+    notes = (Finding("stood-in", "a module is not there", "", "note"), Finding("build-failed", "no lock", "", "note"))
+    assert replace(subject(), findings=notes, uncounted=True).headline == "zh: no lock"
 
 
 def test_what_was_not_built_never_passed_and_has_no_module() -> None:

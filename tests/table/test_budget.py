@@ -39,6 +39,7 @@ def limits(folder: Path, *lines: str) -> tuple[Limit, ...]:
         ("bytes", '"400MB"', '"420MiB"', "", AsBytes(None, "unique"), (400_000_000, 440_401_920)),
         ("bytes", "1", "2", ', dtype = "int8", count = "stored"', AsBytes("int8", "stored"), (1, 2)),
         ("bytes", "0", '"github-file"', "", AsBytes(None, "unique"), (0, 104_857_600)),
+        ("bytes", "0", '"pypi-file"', "", AsBytes(None, "unique"), (0, 104_857_600)),
         ("flops", '"20G"', '"22.4G"', ", seq_len = 128", Flops(128), (20_000_000_000, 22_400_000_000)),
         ("training_bytes", '"1.7GB"', '"1.8GB"', "", Training(None, None), (1_700_000_000, 1_800_000_000)),
         ("training_bytes", "1", "2", ', dtype = "bfloat16"', Training("bfloat16", None), (1, 2)),
