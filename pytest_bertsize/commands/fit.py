@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize import quantity
@@ -77,15 +77,7 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
         listed = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in limits]
         rows = {"today": today._asdict(), "shapes": [row._asdict() for row in shapes]}
         return write_json({**list_facts(chosen), "limits": listed, "seq_len": found.seq_len, **rows})
-    found_some = f"shapes within {within}; the nearest to today's comes first"
-    notes = [found_some if shapes else "the search finds no other shape", f"varied: {', '.join(today.sizes)}"]
-    notes += [f"not varied: {variants.why_unsure}"] if variants.why_unsure else []
-    notes += [f"no shape has more parameters than today's, {exact(today.parameters)}"] if today.limited else []
-    is_adapter = any(row.adapter for row in shapes)
-    if is_adapter and model.adapter_file:
-        notes.append(f"to paste into {printable(model.adapter_file)}")
-    elif shapes and not is_adapter and model.has_config_of_build:
-        notes.append(f"to write into the config that {printable(model.factory or '')} makes")
+    notes = [*_list_notes(chosen, variants, within, [today, *shapes])]
     cells = _list_columns(variants, found.seq_len, [today, *shapes])
     pastes = [_write_paste(chosen, row) for row in shapes]
     if form == "md":
@@ -128,6 +120,23 @@ def _check_wish(wish: Wish, variants: Variants) -> None:
 
 
 # the output
+
+
+def _list_notes(chosen: Explained, variants: Variants, within: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the notes below the rows, of which the first is today's shape; ``within`` has the limits as text."""
+    today, *shapes = rows
+    found = f"shapes within {within}; the nearest to today's comes first"
+    yield found if shapes else "the search finds no other shape"
+    yield f"varied: {', '.join(today.sizes)}"
+    if variants.why_unsure:
+        yield f"not varied: {variants.why_unsure}"
+    if today.limited:
+        yield f"no shape has more parameters than today's, {exact(today.parameters)}"
+    model, is_adapter = chosen.model, any(row.adapter for row in shapes)
+    if is_adapter and model.adapter_file:
+        yield f"to paste into {printable(model.adapter_file)}"
+    elif shapes and not is_adapter and model.has_config_of_build:
+        yield f"to write into the config that {printable(model.factory or '')} makes"
 
 
 def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:

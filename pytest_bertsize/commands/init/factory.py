@@ -84,17 +84,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
                 return declare(root, wish, helper, out, err)
             draft = replace(draft, name=wish.name)
         discovery = Discovery(project, registry, built, draft)
-        found, failed = discovery.run(), ""
-        if found.extra and (planned := plan_variations(discovery.backbones, found, request)):
-            more = plural(len(planned), "time")
-            say(f"building it {more} more, each with another size, to find the keys on which its sizes depend", err)
-            helper.ask([each.request for each in planned])
-            results = [(each, helper.result(each.request.name)) for each in planned]
-            varied = [(each, model) for each, model in results if isinstance(model, Built)]
-            in_keys = replace(found, extra=write_in_keys(found.extra, varied))
-            found = found if discovery.find_error(in_keys) else in_keys
-            failures = [f"{one.key} = {one.value}: {no.reason}" for one, no in results if isinstance(no, NotBuilt)]
-            failed = listed(failures, 2, "; ")
+        found, failed = _find_keys(discovery, request, helper, err)
         copies = _copy_configs(project, built, found.name)
         next_command = _write_files(discovery, found, lock, copies, out) if wish.writes else ""
     except SettingsError as error:
@@ -161,6 +151,22 @@ def _build(
         draft = replace(draft, build=more[built.kind])
         say(f"building it once more with build = {inline(draft.build)}, because {built.reason}", err)
     return draft, request, built
+
+
+def _find_keys(discovery: Discovery, request: Request, helper: Helper, err: TextIO) -> tuple[Draft, str]:
+    """Return the table with keys in place of the sizes that depend on them, and the trial builds that failed."""
+    found = discovery.run()
+    planned = plan_variations(discovery.backbones, found, request) if found.extra else []
+    if not planned:
+        return found, ""
+    more = plural(len(planned), "time")
+    say(f"building it {more} more, each with another size, to find the keys on which its sizes depend", err)
+    helper.ask([each.request for each in planned])
+    results = [(each, helper.result(each.request.name)) for each in planned]
+    varied = [(each, model) for each, model in results if isinstance(model, Built)]
+    in_keys = replace(found, extra=write_in_keys(found.extra, varied))
+    failures = [f"{one.key} = {one.value}: {no.reason}" for one, no in results if isinstance(no, NotBuilt)]
+    return found if discovery.find_error(in_keys) else in_keys, listed(failures, 2, "; ")
 
 
 def _choose_name(wish: Wish, project: Project) -> tuple[str, dict[str, str]]:
