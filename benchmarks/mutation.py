@@ -96,7 +96,9 @@ TESTS_OF = {
         "table/test_budget.py",
     ],
     "review/review": [
+        "base/test_baseline.py",
         "review/test_review.py",
+        "review/test_measures.py",
         "review/test_off_closed_form.py",
         "review/test_since_base.py",
         "review/test_accept.py",

@@ -100,7 +100,8 @@ def test_a_base_that_declares_no_model_makes_all_new(tmp_path: Path, tiny: dict[
         found.write("pyproject.toml", text)
     found.commit()
     found.declare(FITS)
-    assert found.said() == ("new: main declares no such model",)
+    new = compared(found)
+    assert (new.said, new.is_new, new.grown) == (("new: main declares no such model",), True, 0)
 
 
 @pytest.mark.parametrize("text", ["{", '{"architectures": ["BertModel"], "model_type": "bert", "hidden_size": -1}'])
