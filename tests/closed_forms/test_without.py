@@ -79,6 +79,9 @@ def test_who_shared_a_tensor_that_is_gone_has_one_of_its_own(tmp_path: Path) -> 
     assert review.expected is not None
     assert review.expected["embeddings.word"] == 0
     assert review.expected["head.decoder"] == 11 * 4 + 11
+    stays = checked(tmp_path, table.replace("word", "position"), of(lm=held)).expected
+    assert stays is not None
+    assert (stays["embeddings.word"], stays["head.decoder"]) == (11 * 4, 11)
 
 
 def test_what_does_not_train_is_named_as_the_class_has_it(tmp_path: Path) -> None:
