@@ -45,9 +45,17 @@ def test_a_quantity_is_read_exactly() -> None:
         ),
         *((BYTES, "3GB", 3 * 10**9), (BYTES, "2TB", 2 * 10**12), (BYTES, "1TiB", 2**40), (BYTES, "3MiB", 3 * 2**20)),
         *((PARAMETERS, "2B", 2 * 10**9), (PARAMETERS, "1T", 10**12), (BYTES, "1KiB", 1_024), (FLOPS, "1T", 10**12)),
-        *((FLOPS, "22.34843136G", 22_348_431_360), (FLOPS, "9P", 9 * 10**15)),
+        *((FLOPS, "22.34843136G", 22_348_431_360), (FLOPS, "9P", 9 * 10**15), (FLOPS, "3K", 3_000)),
     ):
         assert quantity.parse(written) == count
+
+
+def test_a_mistake_names_the_quantity_and_its_units() -> None:
+    how = "write a whole number, or a string such as"
+    units = "kB, MB, GB, TB are powers of 1,000; KiB, MiB, GiB, TiB powers of 1,024"
+    assert refusal(BYTES, "x") == f"'x' is not a number of bytes: {how} '440MB' or '420MiB' ({units})"
+    counts = "'110M' or '1.2B' (K, M, B, T are powers of 1,000)"
+    assert refusal(PARAMETERS, "x") == f"'x' is not a count of parameters: {how} {counts}"
 
 
 @each_quantity
@@ -139,7 +147,7 @@ def test_the_share_that_is_used_tells_over_from_within_and_never_flatters(actual
             (PARAMETERS, 5_555_000, "0002K", '"5.56M"', '"5.55M"'),
         ),
         *((PARAMETERS, 11_500_000_000, "2B", '"12B"', '"11B"'), (PARAMETERS, 123_456, "5K", '"124K"', '"123K"')),
-        (PARAMETERS, 10**15, "1K", '"1000T"', '"1000T"'),
+        *((PARAMETERS, 10**15, "1K", '"1000T"', '"1000T"'), (PARAMETERS, 12_345_000, "1_000K", '"12.35M"', '"12.34M"')),
         *((PARAMETERS, 113_123_456, like, "113_123_456", "113_123_456") for like in (86_000_000, "86_000_000", None)),
         (BYTES, 600, "500B", '"600B"', '"600B"'),
         (BYTES, 600, "1.0KiB", '"1KiB"', '"0KiB"'),

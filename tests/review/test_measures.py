@@ -90,6 +90,8 @@ def test_a_quantised_model_is_counted_in_a_float_only() -> None:
         )
         assert error.fix.endswith(f"as in budget.{example}")
         assert (error.kind, error.component, error.line) == ("config-invalid", None, 3)
+    halves = 'budget.bytes = { max = "440MB", dtype = "float16" }'
+    assert measured(reviewed(halves, quantization_config=quantised)).actual == 2 * PARAMETERS
     limit = 'budget.training_bytes = { max = "2GB", frozen = "float16" }'
     assert measured(reviewed(limit, quantization_config=quantised)).actual > 16 * PARAMETERS
 
@@ -121,6 +123,7 @@ def test_flops_of_modules_are_compared_with_the_closed_form_by_component() -> No
     head = one.components["head"]
     off = f"head {head + 3:,}, closed form {head:,}"
     assert error.message == f"flops is +3 off the closed form {one.actual:,}: {off}"
+    assert error.fix.startswith("the class multiplies other matrices than its config declares")
     more = ("bert.embeddings.word_embeddings", 7)
     error = only(reviewed(FLOPS, as_built(flops=(*flops_of_modules(), more))))
     assert error.message == f"flops is +7 off the closed form {one.actual:,}: embeddings 7, closed form 0"

@@ -65,5 +65,14 @@ def test_what_a_change_takes_is_measured_as_its_limit_says(
     assert {name: (each.base, each.actual) for name, each in found.items()} == ({"bytes": in_bytes} if in_bytes else {})
 
 
+def test_shared_layers_are_counted_for_each_pass(tmp_path: Path) -> None:
+    shared = {**TINY, "model_type": "albert", "architectures": ["AlbertModel"], "embedding_size": 24}
+    table = FITS.replace('"90K"\n', '"90K"\nbudget.bytes = { max = "1MB", count = "unrolled" }\n')
+    settings = lay(tmp_path, table, shared)
+    found = conclude_unbuilt(examine(settings.models["fits"], settings, Registry()))
+    assert found.expected is not None
+    assert [each.actual for each in found.measured] == [4 * (found.expected.unique + 2 * LAYER)]  # 3 passes
+
+
 def test_a_new_model_has_no_measure_at_the_base(tmp_path: Path) -> None:
     assert measured(tmp_path, "", {}, "other") == {}
