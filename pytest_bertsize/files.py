@@ -179,6 +179,12 @@ def open_regular(path: Path | str) -> BinaryIO:
     raise NotRegular
 
 
+def read_regular(path: Path | str, most: int) -> bytes:
+    """Read at most ``most`` bytes of a regular file; raise OSError as :func:`open_regular` does."""
+    with open_regular(path) as stream:
+        return stream.read(most)
+
+
 def open_as_it_is(path: str, flags: int) -> int:
     """Open a path without waiting for a named pipe, and without following a symlink."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_bertsize.base import NoRevision
-from pytest_bertsize.files import open_regular
+from pytest_bertsize.files import read_regular
 from pytest_bertsize.wording import printable, shown
 
 SECONDS = 10.0
@@ -84,8 +84,7 @@ def _read_git_dir(entry: Path) -> Path | None:
         real = entry.resolve()
         if real.is_dir():
             return real
-        with open_regular(real) as stream:
-            before, named, path = stream.read(LONGEST_PATH).decode().partition("gitdir: ")
+        before, named, path = read_regular(real, LONGEST_PATH).decode().partition("gitdir: ")
         return (entry.parent / path.rstrip("\r\n")).resolve() if named and not before else None
     except (OSError, ValueError, RuntimeError):
         return None

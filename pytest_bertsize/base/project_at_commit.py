@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.declared import Declared, derive_declared, read_declared
 from pytest_bertsize.base.lock import Lock, Locked, find_sizes, read_lock_at
+from pytest_bertsize.builder.published import Found
 from pytest_bertsize.config import source
-from pytest_bertsize.config.reader import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import find_matches, find_matches_in
@@ -195,7 +195,7 @@ class AtCommit:
         found = {str(path): self.file(str(path))}
         if found[str(path)] is None:
             found = {str(path / name): self.file(str(path / name)) for name in NAMES}
-        there = [Found(name, printable(name), content) for name, content in found.items() if content is not None]
+        there = [Found(printable(name), content) for name, content in found.items() if content is not None]
         if len(there) != 1:
             what = f"holds both {' and '.join(NAMES)}" if there else "is not a file"
             raise Missing(f"{printable(location)} {what}{self.at}")

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.registry import Registry, registry_of
 from pytest_bertsize.config.which_release import AskedAbout, asked_about
-from pytest_bertsize.files import open_regular
-from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
+from pytest_bertsize.files import read_regular
+from pytest_bertsize.table.interpreter import Interpreter
 from pytest_bertsize.table.settings import Settings, SettingsError, load
 from pytest_bertsize.wording import printable, shown
 
@@ -47,7 +47,7 @@ def open_project(table: Path, base: str | None, python: str | None, prefix: str,
     """
     settings = load(table)
     if python is not None:
-        settings = replace(settings, interpreter=in_folder(Path.cwd(), python))
+        settings = replace(settings, interpreter=Interpreter(Path.cwd() / python, python))
     about = asked_about(settings)
     registry = registry_of(settings, about.release)
     former = read_base(settings, base, registry, f"{prefix}base")
@@ -134,8 +134,8 @@ def _read_queue(environment: Mapping[str, str]) -> str:
     from pytest_bertsize.base.git import COMMIT
 
     try:
-        with open_regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
-            said = json.loads(stream.read(LARGEST_EVENT))["merge_group"]["base_sha"]
+        content = read_regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", "")), LARGEST_EVENT)
+        said = json.loads(content)["merge_group"]["base_sha"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return NOT_IN_EVENT
     is_commit = isinstance(said, str) and COMMIT.fullmatch(said)
@@ -160,8 +160,7 @@ def _check_interpreter(
             f"{place}: {said}, and {before}: a change of the table alone does not replace the interpreter; "
             f"name it in the command until the base has it, as in {option}={printable(now or then)}"
         )
-    try:
-        if today.interpreter and (builds or asked is not None):
-            today.interpreter.check()
-    except NoInterpreter as error:
-        raise SettingsError(f"{place if asked is None else option}: {error}") from None
+    if today.interpreter and (builds or asked is not None) and not today.interpreter.can_be_run:
+        fix = "create its environment, or name the interpreter in it"
+        asks = place if asked is None else option
+        raise SettingsError(f"{asks}: {shown(now)} is not a program that can be run; {fix}")

@@ -38,7 +38,7 @@ _SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code
 class Refused(Exception):
     """The error for anything that the sandbox or the helper process refuses, with a fix."""
 
-    def __init__(self, message: str, fix: str = "", kind: Why = Why.OTHER) -> None:
+    def __init__(self, message: str, fix: str = "", kind: Why = "other") -> None:
         super().__init__(message)
         self.fix, self.kind = fix, kind
 

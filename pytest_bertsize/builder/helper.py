@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, exceed_limit, explain_death
+from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, exceed_limit, explain_death
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
@@ -119,7 +119,7 @@ class Helper(Struct, eq=False):
             self.versions.update(remembered)
         if WINDOWS or not self._tasks:
             fix = "check it without a build there (--no-build), or build it on Linux, WSL or macOS"
-            self._fail_all(NotBuilt("models are not built on Windows", fix, Why.ELSEWHERE))
+            self._fail_all(NotBuilt("models are not built on Windows", fix, "elsewhere"))
         else:
             self._hand_out()
 
@@ -210,7 +210,7 @@ class Helper(Struct, eq=False):
         if kind == "nonsense":
             return NotBuilt(f"{process} sent an unreadable answer")
         if isinstance(content, NotBuilt):
-            return self._explain_import(content.reason) if content.kind is Why.NO_TRANSFORMERS else content
+            return self._explain_import(content.reason) if content.kind == "no-transformers" else content
         built: Built = self.memory.keep(request, self.command, content, self.versions) if self.memory else content
         return built._replace(loaded=())
 
@@ -218,11 +218,11 @@ class Helper(Struct, eq=False):
         by, fix = "", INSTALL
         if self._python:
             by, fix = f" by {self._python}", f"install them there: {self._python} -m pip install torch transformers"
-        return NotBuilt(f"torch and transformers cannot be imported{by}: {error}", fix, Why.ELSEWHERE)
+        return NotBuilt(f"torch and transformers cannot be imported{by}: {error}", fix, "elsewhere")
 
     def _explain_interpreter(self, problem: str) -> NotBuilt:
         fix = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
-        return NotBuilt(f"{self._python} {problem}", fix, Why.ELSEWHERE)
+        return NotBuilt(f"{self._python} {problem}", fix, "elsewhere")
 
     def _check_limits(self, child: Child, now: float) -> None:
         if self._python:
@@ -230,16 +230,16 @@ class Helper(Struct, eq=False):
         if not self._is_ready:
             if now - self._since >= self.limits.importing:
                 slow = f"torch and transformers were not imported within {self.limits.importing:g} s"
-                raise Lost(NotBuilt(slow, "run it again on a less busy machine", Why.ELSEWHERE))
+                raise Lost(NotBuilt(slow, "run it again on a less busy machine", "elsewhere"))
             return
         for number, task in self._find_building().items():
             seconds = task.request.seconds or self.limits.building
             if now - task.since >= seconds:
-                why = exceed_limit(task.request, f"it was not built within {seconds:g} s", Why.TIME)
+                why = exceed_limit(task.request, f"it was not built within {seconds:g} s", "time")
             elif task.most_memory and memory_of(task.process) > task.most_memory:
                 unit = 10**6 if task.request.memory else MEGABYTE  # as the table writes it
                 most = self.limits.find_memory(task.request) // unit
-                why = exceed_limit(task.request, f"it took more than {most:,} MB of memory", Why.MEMORY)
+                why = exceed_limit(task.request, f"it took more than {most:,} MB of memory", "memory")
             else:
                 continue
             if not task.process:

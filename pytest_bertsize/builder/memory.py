@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from pytest_bertsize.builder.messages import Built, Request  # noqa: TC001  (msgspec reads the annotations)
-from pytest_bertsize.files import open_regular, replace_file
+from pytest_bertsize.files import read_regular, replace_file
 
 FOLDER = "d/bertsize"  # the folder of the cache, inside pytest's own cache folder
 MOST_FILES = {".json": 1_000, ".stamps": 100}  # the most entries, and lists of stamps, by their suffix
@@ -72,7 +72,7 @@ class Memory:
             return None
         try:
             key = _hash_key(request, command)
-            checksum, _, content = self._read(f"{key}.json").partition(b"\n")
+            checksum, _, content = read_regular(self.folder / f"{key}.json", LARGEST).partition(b"\n")
             entry = msgspec.json.decode(content, type=Entry)
             is_known = checksum == _sum(key, content) and self._is_unchanged(entry.stamps)
         except (OSError, ValueError, RecursionError):
@@ -102,13 +102,9 @@ class Memory:
 
     def _compare_stamps(self, name: str) -> bool:
         """Return whether all files of a list of stamps are as they were; the list's name is its checksum."""
-        content = self._read(f"{name}.stamps")
+        content = read_regular(self.folder / f"{name}.stamps", LARGEST)
         stamps = msgspec.json.decode(content, type=list[Stamp])
         return sha256(content).hexdigest() == name and all(self._stamp(each[0]) == each for each in stamps)
-
-    def _read(self, name: str) -> bytes:
-        with open_regular(self.folder / name) as stream:
-            return stream.read(LARGEST)
 
     def _write(self, name: str, content: bytes) -> None:
         """Write a file; if there are too many of its kind, drop the oldest first."""

@@ -11,8 +11,7 @@ import os
 import re
 import signal
 from collections.abc import Mapping
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_bertsize.inventory import Loading, Tensor  # noqa: TC001  (msgspec reads the annotations)
 
@@ -163,16 +162,9 @@ class Built(NamedTuple):
         return sorted(name for name in {**shared, **declared} if shared.get(name) != declared.get(name))
 
 
-class Why(str, Enum):
-    """Kinds of failure that are handled in different ways."""
-
-    ELSEWHERE = "elsewhere"  # the system or the interpreter is the reason, whatever the model
-    NO_TRANSFORMERS = "no-transformers"  # as a fork reports; the gate says in which interpreter
-    TIME = "time"
-    MEMORY = "memory"
-    ON_META = "on-meta"
-    ARGUMENTS = "arguments"
-    OTHER = "other"
+# Kinds of failure that are handled in different ways: "elsewhere", if the system or the interpreter is the reason,
+# whatever the model; "no-transformers", as a fork reports it, for the gate says in which interpreter.
+Why = Literal["elsewhere", "no-transformers", "time", "memory", "on-meta", "arguments", "other"]
 
 
 class NotBuilt(NamedTuple):
@@ -180,21 +172,13 @@ class NotBuilt(NamedTuple):
 
     reason: str  # the rest of a sentence: ``it was not built within 30 s``
     fix: str = ""  # ``""`` if only the code that builds the model can be at fault
-    kind: Why = Why.OTHER
+    kind: Why = "other"
 
     def suggest_fix(self, *, own: bool) -> str:
         """Return the fix; ``own`` is true if a function of the project builds the model."""
         return self.fix or (
             "fix the factory, or the code that it calls" if own else "correct the value that the class refuses"
         )
-
-
-class Allowed(NamedTuple):
-    """The limits of a process: time, memory and the length of its answer."""
-
-    seconds: float
-    memory: int  # bytes; not watched on Windows
-    answer: int  # bytes
 
 
 def explain_death(status: int, process: str) -> NotBuilt:
@@ -207,7 +191,7 @@ def explain_death(status: int, process: str) -> NotBuilt:
 def exceed_limit(request: Request, reason: str, kind: Why) -> NotBuilt:
     """Return the failure of a build that takes too much time or memory."""
     instead = "build nothing but the module, on the default device" if request.factory else "declare a smaller model"
-    more = "build.seconds, up to 600" if kind is Why.TIME else 'build.memory, up to "16GB"'
+    more = "build.seconds, up to 600" if kind == "time" else 'build.memory, up to "16GB"'
     return NotBuilt(reason, f"{instead}, or allow more: {more}", kind)
 
 

@@ -17,7 +17,6 @@ from typing import Any
 from pytest_bertsize.builder.confined import MEGABYTE, end_below
 from pytest_bertsize.builder.messages import (
     LONGEST_ANSWER,
-    Allowed,
     Frame,
     Frames,
     NotBuilt,
@@ -115,17 +114,22 @@ class Child:
             self.process.returncode = 0
 
 
-def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:
-    """Run a module that calls ``answer_one_question``, and return its answer; raise :class:`Lost` without one."""
+def answer_of(
+    module: str, question: Mapping[str, Any], folder: Path, *, seconds: float, memory: int, longest: int
+) -> Any:
+    """Run a module that calls ``answer_one_question``, and return its answer; raise :class:`Lost` without one.
+
+    :param memory: the most bytes of memory of its process; ``longest`` those of its answer.
+    """
     if WINDOWS:
         raise Lost(NotBuilt("code of the project is not run on Windows"))
-    child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", allowed.answer)
+    child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", longest)
     try:
         child.send("ask", 0, question)
         while (frame := child.read()) is None:
-            if monotonic() - child.started >= allowed.seconds:
-                raise Lost(NotBuilt(f"it was not done within {allowed.seconds:g} s"))
-            child.check_memory(allowed.memory)
+            if monotonic() - child.started >= seconds:
+                raise Lost(NotBuilt(f"it was not done within {seconds:g} s"))
+            child.check_memory(memory)
         return json.loads(frame.content)
     except ValueError:
         raise child.lose() from None

@@ -37,12 +37,12 @@ _LONGEST = 96  # characters of a name
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
 
 
-class Published(NamedTuple):
-    """The config of a model on the hub, and where it was found."""
+class Found(NamedTuple):
+    """A config as it was found, by the name of a model on the hub or as a file of the project."""
 
-    name: str
-    config: bytes  # JSON
-    origin: str  # ``the catalogue (org/name by its publisher, …)``, or ``the hub cache, revision 86b5e0934494``
+    name: str  # the name on the hub; of a file, the path that messages show
+    config: bytes  # its content: JSON, or for a file what its suffix says
+    origin: str = ""  # ``the hub cache, revision 86b5e0934494`` or the like; ``""`` if no name of the hub led to it
     folder: Path | None = None  # its other cached files
     by_hub: bool = False  # true if ``hub`` of the table names it
 
@@ -65,12 +65,12 @@ def find_in(names: Iterable[str], name: str) -> str | None:
     return name if name in same else next(iter(same), None)
 
 
-def find_published(name: str, revision: str = MAIN) -> Published | None:
+def find_published(name: str, revision: str = MAIN) -> Found | None:
     """Look a name up in the catalogue, which has no revision but ``main``, else in the cache of this machine."""
     return (in_catalogue(name) if revision == MAIN else None) or in_cache(name, revision)
 
 
-def in_catalogue(name: str) -> Published | None:
+def in_catalogue(name: str) -> Found | None:
     if (found := _read_catalogue().get(normalize_name(name))) is None:
         return None
     full, said = found
@@ -81,7 +81,7 @@ def in_catalogue(name: str) -> Published | None:
     else:
         status = f"unverified: {said['copies']} copies agree" if said["copies"] > 1 else "an unverified copy"
     origin = f"the catalogue ({full} by {said['publisher']}, {status})"
-    return Published(full, json.dumps(said["config"]).encode(), origin)
+    return Found(full, json.dumps(said["config"]).encode(), origin)
 
 
 @cache
@@ -90,7 +90,7 @@ def _read_catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
     return {normalize_name(name): (name, each) for name, each in said.items()}
 
 
-def in_cache(name: str, revision: str = MAIN) -> Published | None:
+def in_cache(name: str, revision: str = MAIN) -> Found | None:
     """Read a config that ``huggingface_hub`` cached on this machine; a symlink out of the model's folder is ignored."""
     if not is_name(name):
         return None
@@ -102,7 +102,7 @@ def in_cache(name: str, revision: str = MAIN) -> Published | None:
             commit = (_read_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
         snapshot = folder / "snapshots" / commit
         if _COMMIT.fullmatch(commit) and (content := _read_inside(folder, snapshot / CONFIG)) is not None:
-            return Published(spelled, content, f"{HUB_CACHE}, revision {commit[:12]}", snapshot)
+            return Found(spelled, content, f"{HUB_CACHE}, revision {commit[:12]}", snapshot)
     return None
 
 

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pytest_bertsize.builder.published import Found
     from pytest_bertsize.config.model_config import ModelConfig
-
-
-class Found(NamedTuple):
-    """A config file as a reader finds it."""
-
-    name: str  # the file's name, whose suffix gives the format
-    file: str  # the path, or the name of the hub, that messages show
-    content: bytes
-    origin: str = ""  # the source of a config that is named by a name of the hub; ``""`` for any other config
-    by_hub: bool = False  # true if ``hub`` of the table names the file
 
 
 class Reader(Protocol):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Allowed
-from pytest_bertsize.builder.published import BY_HUB, CONFIG, find_in, find_published, is_name, suggest_fetching
+from pytest_bertsize.builder.published import BY_HUB, Found, find_in, find_published, is_name, suggest_fetching
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.json_and_toml import parse_json, parse_toml
 from pytest_bertsize.config.model_config import (
@@ -28,7 +27,6 @@ from pytest_bertsize.config.model_config import (
     nest,
     rename_keys,
 )
-from pytest_bertsize.config.reader import Found, Reader
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import ADAPTER, CODE, FILES, NAMES, TOML, YAML
@@ -37,10 +35,11 @@ from pytest_bertsize.wording import listed, printable, shown
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Finished
     from pytest_bertsize.config.adapter import Adapter
+    from pytest_bertsize.config.reader import Reader
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
-ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)  # for code that makes a config
+ALLOWED = {"seconds": 30, "memory": 2048 * MEGABYTE, "longest": 2 * LARGEST}  # for code that makes a config
 MEND = "fix the function, or name a file"
 PLAIN = "make it a plain number, string, list or dict"
 
@@ -67,7 +66,7 @@ class Disk:
 
     def _read_file(self, location: str) -> Found:
         place = Place(self.root, location, "config", "config-invalid", "config-refused", "config").one_of(NAMES)
-        return Found(location, place.file, _read_start(place))
+        return Found(place.file, _read_start(place))
 
     def file(self, location: str) -> bytes | None:
         place = Place(self.root, location, "config", "config-invalid", "config-refused")
@@ -87,7 +86,7 @@ class Disk:
         folder, file, not_made = self.root.resolve(), printable(location), "the config was not made: "
         asked = {"root": str(folder), "paths": [*self._paths], "reference": location, "inner": [*keys_of(inner)]}
         try:
-            said = answer_of("pytest_bertsize.config.by_code", asked, folder, ALLOWED)
+            said = answer_of("pytest_bertsize.config.by_code", asked, folder, **ALLOWED)
         except Lost as lost:
             fail(file, f"{not_made}{lost}", MEND)
         if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
@@ -109,9 +108,9 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
     """Return the config of a name of the hub: from ``hub``, the catalogue or the hub cache; else ``None``."""
     if is_name(name) and (mapped := find_in(hub, name)) is not None:
         found = read(hub[mapped])
-        return found._replace(origin=f"{found.file}, {BY_HUB}", by_hub=True)
-    published = find_published(name) if is_name(name) else None
-    return Found(CONFIG, printable(name), published.config, published.origin) if published else None
+        return found._replace(origin=f"{found.name}, {BY_HUB}", by_hub=True)
+    published = find_published(name)
+    return published and published._replace(name=printable(name))
 
 
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
@@ -222,13 +221,13 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     refuse_code(found.name)
-    file = f"{found.file}{reader.at}"
+    file = f"{found.name}{reader.at}"
     suffix = PurePosixPath(found.name.lower()).suffix
     try:
         parse = parse_toml if suffix == TOML else parse_json
         if suffix in YAML:
             from pytest_bertsize.config.yaml import parse
-        parsed = parse(found.content, file, inner)
+        parsed = parse(found.config, file, inner)
     except TextThere as there:
         return _follow_name(there.text, reader, f"{file}#{printable(inner)}")
     return replace(parsed, origin=found.origin, by_hub=found.by_hub)

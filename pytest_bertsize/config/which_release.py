@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.files import open_regular
+from pytest_bertsize.files import read_regular
 from pytest_bertsize.release import LIBRARY, NEWEST, Release, Unsupported, is_said_by, parse_release, read_version
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
@@ -75,8 +75,7 @@ def _find_folders(python: Path) -> list[Path]:
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        with open_regular(os.path.realpath(path)) as stream:
-            return stream.read(LARGEST).decode("utf-8", "replace").splitlines()
+        return read_regular(os.path.realpath(path), LARGEST).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Locked
-from pytest_bertsize.builder.messages import Built, NotBuilt, Why
+from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import NoComponent, find_components, inventory_of
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import Finding, Severity, Unusable
@@ -40,7 +40,7 @@ def conclude(
     now: Locked | None = None
     if isinstance(built, NotBuilt):
         failed = f"{subject.architecture} could not be built: "
-        message = f"{'' if built.kind is Why.ELSEWHERE else failed}{built.reason}"
+        message = f"{'' if built.kind == 'elsewhere' else failed}{built.reason}"
         fix = built.suggest_fix(own=subject.model.factory is not None)
         found = found.with_findings(Finding("build-failed", message, fix))
     elif built:

@@ -130,14 +130,6 @@ class Limit(NamedTuple):
     def is_exact(self) -> bool:
         return self.minimum is not None and self.minimum == self.maximum
 
-    @property
-    def bounds(self) -> tuple[object, object]:
-        """The minimum and the maximum as they are written; ``None`` for a missing one."""
-        if isinstance(self.written, dict):
-            only = self.written.get("exact")
-            return self.written.get("min", only), self.written.get("max", only)
-        return None, self.written
-
     def bound(self, kind: str) -> Literal["min", "max", "exact"]:
         """Return the bound that a finding of this kind concerns: ``"over-budget"`` → ``"max"``."""
         if isinstance(self.written, dict) and "exact" in self.written:
@@ -145,8 +137,9 @@ class Limit(NamedTuple):
         return "max" if kind == "over-budget" else "min"
 
     def written_at(self, bound: str) -> object:
-        """Return one bound as the author wrote it."""
-        return self.written.get(bound) if isinstance(self.written, dict) else self.written
+        """Return one bound as the author wrote it; an exact limit is its own minimum and maximum."""
+        table = self.written if isinstance(self.written, dict) else {"max": self.written}
+        return table.get(bound, table.get("exact"))
 
     def make_finding(
         self, kind: Kind, message: str, fix: str, severity: Severity = "error", actual: int | None = None
@@ -157,7 +150,8 @@ class Limit(NamedTuple):
 
     def __str__(self) -> str:
         """Return the limit as a cell of a report: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
-        low, high = (exact(bound) if isinstance(bound, int) else str(bound) for bound in self.bounds)
+        bounds = map(self.written_at, ("min", "max"))
+        low, high = (exact(bound) if isinstance(bound, int) else str(bound) for bound in bounds)
         if self.is_exact:
             return f"={high}"
         if self.minimum is None:

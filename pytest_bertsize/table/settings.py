@@ -17,9 +17,9 @@ import tomli
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.files import NotRegular, open_regular
+from pytest_bertsize.files import NotRegular, read_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
-from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
+from pytest_bertsize.table.interpreter import LARGEST, Interpreter
 from pytest_bertsize.table.limits import OF_THE_TABLE, AsBytes, Limit, Training, read_limit
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
 from pytest_bertsize.table.reading import Mistake, keys_of, name_no_table, placed, read_value, refuse_unknown
@@ -204,7 +204,7 @@ def _read(
         except Mistake as mistake:
             mistakes.append(mistake)
     if python := values.pop("python", None):
-        values["interpreter"] = in_folder(path.parent, python)
+        values["interpreter"] = Interpreter(path.parent.absolute() / python, python)
     return Settings(path, text, models, table, python_path=_read_python_path(document), **values), mistakes
 
 
@@ -286,8 +286,7 @@ def find_declared(name: object, settings: Settings, place: str, example: str) ->
 
 def _read_text(path: Path) -> str:
     try:
-        with open_regular(os.path.realpath(path)) as stream:
-            return decoded(stream.read(LARGEST + 1), str(path))
+        return decoded(read_regular(os.path.realpath(path), LARGEST + 1), str(path))
     except (NotRegular, IsADirectoryError):
         raise SettingsError(f"{path}: this is not a regular file") from None
     except FileNotFoundError:

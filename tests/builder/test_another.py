@@ -23,7 +23,7 @@ import pytest_bertsize.builder.child as folder_of_child
 from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.start import OLDEST
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.which_release import find_release
 from pytest_bertsize.review.check import conclude_unbuilt
@@ -91,13 +91,13 @@ def building() -> Iterator[Callable[..., Helper]]:
 
 def is_no_python(problem: str) -> NotBuilt:
     fix = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
-    return NotBuilt(f".venv/bin/python {problem}", fix, Why.ELSEWHERE)
+    return NotBuilt(f".venv/bin/python {problem}", fix, "elsewhere")
 
 
 def lacks(library: str) -> NotBuilt:
     error = f"ModuleNotFoundError: No module named '{library}'"
     fix = "install them there: .venv/bin/python -m pip install torch transformers"
-    return NotBuilt(f"torch and transformers cannot be imported by .venv/bin/python: {error}", fix, Why.ELSEWHERE)
+    return NotBuilt(f"torch and transformers cannot be imported by .venv/bin/python: {error}", fix, "elsewhere")
 
 
 # what it is, and what it is kept from

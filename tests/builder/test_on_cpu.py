@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.inventory import Tensor
 from tests.builder.conftest import ask_for_factory, ask_helper
 
@@ -56,7 +56,7 @@ def test_what_asks_for_values_is_built_on_the_cpu_within_the_limits_of_its_table
     for name in ("items", "listed", "moved"):
         result = found[name]
         assert isinstance(result, NotBuilt)
-        assert (result.kind, result.fix) == (Why.ON_META, ON_CPU)
+        assert (result.kind, result.fix) == ("on-meta", ON_CPU)
     built = {name: each for name, each in found.items() if isinstance(each, Built)}
     assert built["items there"].tensors == built["listed there"].tensors == PATHS
     assert built["there"] == built["on meta"]

@@ -17,7 +17,6 @@ import pytest
 
 from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Allowed
 from pytest_bertsize.config import by_code, source
 from pytest_bertsize.config.source import ALLOWED, PLAIN, Disk, read
 from pytest_bertsize.findings import Finding, Unusable
@@ -43,7 +42,7 @@ def root(tmp_path: Path) -> Path:
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have this process give the answer that one of its own would give."""
 
-    def answer(_module: str, asked: Mapping[str, Any], *_: object) -> Any:
+    def answer(_module: str, asked: Mapping[str, Any], *_: object, **__: object) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "path", [*sys.path])
             patch.setattr(by_code, "limit_memory", lambda: None)
@@ -237,7 +236,7 @@ def test_whatever_becomes_of_its_process_there_is_one_sentence(root: Path, line:
 
 @pytest.mark.parametrize("line", ["while True: pass", "import os; os.fork() and time.sleep(60)"])
 def test_what_does_not_end_is_ended(root: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "ALLOWED", Allowed(0.7, ALLOWED.memory, ALLOWED.answer))
+    monkeypatch.setattr(source, "ALLOWED", {**ALLOWED, "seconds": 0.7})
     started = time.monotonic()
     message = refused(root, f"import time\ndef make():\n    {line}\n    time.sleep(60)").message
     assert message == f"{NOT_MADE}it was not done within 0.7 s"
@@ -245,6 +244,6 @@ def test_what_does_not_end_is_ended(root: Path, line: str, monkeypatch: pytest.M
 
 
 def test_what_takes_too_much_memory_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "ALLOWED", Allowed(30.0, 128 * MEGABYTE, ALLOWED.answer))
+    monkeypatch.setattr(source, "ALLOWED", {**ALLOWED, "memory": 128 * MEGABYTE})
     finding = refused(root, "import time\ndef make():\n    taken = b'x' * 300 * 1024**2\n    time.sleep(60)")
     assert finding.message == f"{NOT_MADE}it took more than 128 MB of memory"

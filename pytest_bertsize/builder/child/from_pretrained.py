@@ -118,7 +118,7 @@ def _name_at(name: str, revision: str | None) -> str:
     return name if revision in {None, "", published.MAIN} else f"{name}@{revision}"
 
 
-def _parse_config(found: published.Published) -> dict[str, Any]:
+def _parse_config(found: published.Found) -> dict[str, Any]:
     try:
         config = json.loads(found.config) if len(found.config) <= published.LARGEST else None
     except (ValueError, RecursionError):
@@ -136,15 +136,15 @@ class _Hub(NamedTuple):
     varied: Changes
     make_folder: Callable[[], str]  # returns the folder for configs that have no file
 
-    def find(self, name: str, revision: str | None = None) -> published.Published | None:
+    def find(self, name: str, revision: str | None = None) -> published.Found | None:
         """Find a config by a model's name, in ``hub``, the catalogue or the cache; ``None`` if none has the name."""
         if (mapped := published.find_in(self.named, _name_at(name, revision))) is None:
-            return published.find_published(name, revision or published.MAIN) if published.is_name(name) else None
+            return published.find_published(name, revision or published.MAIN)
         said = self.named[mapped]
         if "error" in said:
             raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
         origin, config = f"{said['file']}, {published.BY_HUB}", json.dumps(said["config"]).encode()
-        return published.Published(mapped, config, origin, Path(said["folder"]), by_hub=True)
+        return published.Found(mapped, config, origin, Path(said["folder"]), by_hub=True)
 
     def find_folder(self, name: Any, revision: str | None = None) -> Path | None:
         """Return the folder with the files of a model; a ``name`` that is an existing path is returned as it is."""
@@ -152,7 +152,7 @@ class _Hub(NamedTuple):
             return Path(name)
         return found.folder if (found := self.find(os.fspath(name), revision)) else None
 
-    def get(self, name: str, arguments: Mapping[str, Any]) -> published.Published:
+    def get(self, name: str, arguments: Mapping[str, Any]) -> published.Found:
         """Find a model's config by the model's name, and note the answer; refuse a name that has none."""
         named = _name_at(name, revision := arguments.get("revision"))
         asked = f"from_pretrained({name!r}{'' if named == name else f', revision={revision!r}'})"
@@ -226,7 +226,7 @@ class _Hub(NamedTuple):
         if here is not None and (here.is_file() or any((here / each).is_file() for each in TOKENIZERS)):
             return own(cls, os.fspath(here), *inputs, **named)
         if here is not None and os.path.exists(name):  # noqa: PTH110
-            found = published.Published(name, (here / published.CONFIG).read_bytes(), f"the folder {name}")
+            found = published.Found(name, (here / published.CONFIG).read_bytes(), f"the folder {name}")
             ANSWERED.setdefault(name, Answered(name, OF_DISK[0]))
         else:
             found = self.get(name, {**named, "subfolder": subfolder})

@@ -120,24 +120,25 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     cause, text = error.__cause__ or error, describe_error(error, request.root)
     if isinstance(cause, Refused):
         return NotBuilt(text, hide_secrets(cause.fix), cause.kind)
-    kind, fix = Why.OTHER, BEFORE_CHECK if request.command else ""
+    kind: Why = "other"
+    fix = BEFORE_CHECK if request.command else ""
     is_usual = isinstance(cause, (RuntimeError, ValueError, TypeError))
     if isinstance(cause, SystemExit):
         after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
         handed = "handed over" if request.command else "returned"
         text = f"the code exited before it {handed} a model: {text}{after}"
     elif isinstance(cause, MemoryError) or re.search("(not enough|out of|allocate) memory", text.lower()):
-        return exceed_limit(request, text, Why.MEMORY)
+        return exceed_limit(request, text, "memory")
     elif isinstance(cause, ImportError if request.factory else ModuleNotFoundError):
         fix = "add the folder of a module of your own to pytest's pythonpath, or install it, or correct its name"
         if cause.name == "transformers" and not request.factory:
-            kind = Why.NO_TRANSFORMERS
+            kind = "no-transformers"
     elif isinstance(cause, FileNotFoundError):
         fix = fix or NO_WEIGHTS
     else:
         text = "; ".join((text, *describe_stand_ins()))
         if request.device == "meta" and is_usual and re.search(r"\bmeta\b", text.lower()):
-            kind, fix = Why.ON_META, 'build it with values: build.device = "cpu"'
+            kind, fix = "on-meta", 'build it with values: build.device = "cpu"'
     return NotBuilt(text, fix, kind)
 
 
@@ -349,7 +350,7 @@ def _call_factory(request: Request) -> Any:
             given += [f"kwargs = {{ {', '.join(kwargs)} }}"] if kwargs else []
             is_called = f"is called with {' and '.join(given) or 'no argument'}: {error}"
             fix = "write kwargs, or a function of the project that calls it with its arguments"
-            raise Refused(f"{request.factory}{signature} {is_called}", fix, Why.ARGUMENTS) from None
+            raise Refused(f"{request.factory}{signature} {is_called}", fix, "arguments") from None
     is_model_class = inspect.isclass(function) and issubclass(function, listing.find_library_base())
     if is_model_class:
         arguments = [function.config_class.from_dict(each) for each in arguments]

@@ -142,9 +142,9 @@ def _build(
         if isinstance(built, Built) or "build" in kept or draft.build:
             break
         more: dict[Why, dict[str, str | int]] = {
-            Why.MEMORY: {"memory": MORE},
-            Why.ON_META: {"device": "cpu"},
-            Why.TIME: {"seconds": LONGER},
+            "memory": {"memory": MORE},
+            "on-meta": {"device": "cpu"},
+            "time": {"seconds": LONGER},
         }
         if built.kind not in more:
             break
@@ -194,7 +194,7 @@ def _name_after(factory: str) -> str:
 
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = failed.suggest_fix(own=True)
-    if failed.kind is Why.ARGUMENTS:
+    if failed.kind == "arguments":
         give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
         made, build = wish.factory.partition(":")[2], f"build_{_name_after(wish.factory)}"
         function = f"a function {build} in bertsize_models.py that returns {made}(…) with your script's arguments"

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.config.model_config import LARGEST
-from pytest_bertsize.files import open_regular
+from pytest_bertsize.files import read_regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
 from pytest_bertsize.wording import printable
@@ -63,8 +63,7 @@ class Files:
                 self.left_out += map(printable, paths[opened:])
                 return
             try:
-                with open_regular(self.root / path) as stream:
-                    content = stream.read(LARGEST + 1)
+                content = read_regular(self.root / path, LARGEST + 1)
             except OSError:
                 content = b" " * (LARGEST + 1)
             if len(content) > LARGEST:
