@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.builder.memory import Memory
-    from pytest_bertsize.commands.named_model import Named
+    from pytest_bertsize.table.model import Model
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,20 +41,18 @@ def _run_init(given: argparse.Namespace) -> int:
     root, is_named = given.project or Path.cwd(), given.project is not None
     if given.factory:
         from pytest_bertsize.builder.helper import Helper
-        from pytest_bertsize.commands.init.factory import Wish, declare
+        from pytest_bertsize.commands.init.factory import declare
+        from pytest_bertsize.commands.init.own_class import Draft
 
-        wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write, is_named)
-        return declare(root, wish, Helper(), sys.stdout, sys.stderr)
+        wish = Draft(given.name, given.factory, given.kwargs, given.config)
+        return declare(root, wish, Helper(), sys.stdout, sys.stderr, writes=given.write, is_named=is_named)
     if idle := [f"--{option}" for option in ("name", "config", "kwargs") if vars(given)[option]]:
-        return _refuse(f"{idle[0]} is for one class or function: name it, as in module:function")
+        from pytest_bertsize.commands.console import print_mistakes
+
+        return print_mistakes([f"{idle[0]} is for one class or function: name it, as in module:function"], sys.stderr)
     from pytest_bertsize.commands.init.command import start
 
     return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=is_named)
-
-
-def _refuse(mistake: str) -> int:
-    sys.stderr.write(f"ERROR: {mistake}\n")
-    return 2
 
 
 def _run_check(given: argparse.Namespace) -> int:
@@ -62,8 +60,10 @@ def _run_check(given: argparse.Namespace) -> int:
     projects = [*dict.fromkeys(given.project)] or [None]
     is_one, found = len(projects) == 1, {}
     if not is_one and (given.report or given.names):
+        from pytest_bertsize.commands.console import print_mistakes
+
         what = "--report" if given.report else "a model's name"
-        return _refuse(f"{what} is for one project: run check once for each --project")
+        return print_mistakes([f"{what} is for one project: run check once for each --project"], sys.stderr)
     for root in projects:
         if not is_one:
             sys.stdout.write(f"{os.path.relpath(root)}:\n")
@@ -96,31 +96,24 @@ def _make_helper(
 
     keep_to_oneself()  # a factory could otherwise find the later questions here, and the place of the answers
     helper = None
-    if builds:
-        from pytest_bertsize.builder.helper import Helper
-        from pytest_bertsize.table.interpreter import may_be_named
+    with contextlib.ExitStack() as at_the_end:
+        if builds:
+            from pytest_bertsize.builder.helper import Helper
+            from pytest_bertsize.table.interpreter import may_be_named
 
-        folder = named or Path.cwd()
-        helper = Helper(memory=_find_memory(folder, given))
-        has_builds = helper.memory and helper.memory.has_entries()
-        if given.python is None and not has_builds and not may_be_named(folder / "pyproject.toml"):
-            helper.start()  # it imports torch meanwhile
-    try:
+            folder = named or Path.cwd()
+            helper = Helper(memory=_find_memory(folder, given))
+            at_the_end.callback(helper.stop)
+            has_builds = helper.memory and helper.memory.has_entries()
+            if given.python is None and not has_builds and not may_be_named(folder / "pyproject.toml"):
+                helper.start()  # it imports torch meanwhile
         with collector_paused():
             import pytest_bertsize.commands.check  # noqa: F401
-        root = named or _find_project()
+            from pytest_bertsize.table.settings import find_table
+        root = named or find_table(Path.cwd()).parent
         if helper and helper.memory:
             helper.memory = _find_memory(root, given)
         yield root, helper
-    finally:
-        if helper:
-            helper.stop()
-
-
-def _find_project() -> Path:
-    from pytest_bertsize.table.settings import find_table
-
-    return find_table(Path.cwd()).parent
 
 
 def _find_memory(root: Path, given: argparse.Namespace) -> Memory | None:
@@ -159,15 +152,19 @@ def _write_fit(given: argparse.Namespace) -> str:
 
 def _write_log(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.log import write_log
+    from pytest_bertsize.table.settings import find_table
 
-    return write_log(given.project or _find_project(), given.name, given.commits, by_tag=given.tags, form=given.format)
+    root = given.project or find_table(Path.cwd()).parent
+    return write_log(root, given.name, given.commits, by_tag=given.tags, form=given.format)
 
 
-def _read_name(config: str, given: argparse.Namespace) -> Named:
-    from pytest_bertsize.commands.named_model import Named
+def _read_name(config: str, given: argparse.Namespace) -> Model:
+    from pytest_bertsize.table.limits import Budget
+    from pytest_bertsize.table.model import Model
 
-    options = {name: value == "true" for name, value in given.option}
-    return Named(config, given.architecture, given.family, options, dict(given.keys))
+    options, keys = {name: value == "true" for name, value in given.option}, dict(given.keys)
+    said = {"architecture": given.architecture, "family": given.family, "options": options, "keys": keys}
+    return Model(config=config, **said, budget=Budget())
 
 
 # the command line

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms.attribution import attribute, came_and_went
 from pytest_bertsize.closed_forms.flops import count_flops
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
-from pytest_bertsize.commands.named_model import Named, explain_model
+from pytest_bertsize.commands.named_model import explain_model
 from pytest_bertsize.dtypes import bytes_of
 from pytest_bertsize.findings import find_all
 from pytest_bertsize.inventory import TOTAL, parents_first
@@ -18,6 +18,9 @@ from pytest_bertsize.reports import markdown
 from pytest_bertsize.reports.drawing import Line, draw_table
 from pytest_bertsize.reports.sentences import NOTHING, describe_change
 from pytest_bertsize.wording import exact, signed
+
+if TYPE_CHECKING:
+    from pytest_bertsize.table.model import Model
 
 SEQ_LEN = 128  # the number of tokens for which FLOPs are counted
 DTYPE = "float32"  # the dtype in which the bytes of both models are counted; the dtypes in their configs are ignored
@@ -44,7 +47,7 @@ class Row(NamedTuple):
         return before, after, change
 
 
-def diff(first: Named, second: Named, form: str = "text") -> str:
+def diff(first: Model, second: Model, form: str = "text") -> str:
     """Write the changes from the first model to the second; raise Unusable with the mistakes in both configs."""
     models = find_all(partial(explain_model, each) for each in (first, second))
     before, after = (each.form for each in models)

@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.shapes import OF_ADAPTER, find_shapes, list_of
 from pytest_bertsize.closed_forms.what_if import Variants, is_allowed
 from pytest_bertsize.commands.console import read_style, refuse
 from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
-from pytest_bertsize.commands.named_model import Explained, Named, explain_model
+from pytest_bertsize.commands.named_model import Explained, explain_model
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import markdown
@@ -26,6 +26,7 @@ from pytest_bertsize.wording import BadValue, did_you_mean, exact, printable, sh
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.shapes import Wish
+    from pytest_bertsize.table.model import Model
 
 MOST = 10  # the most shapes in the output
 
@@ -41,7 +42,7 @@ class Row(NamedTuple):
     limited: dict[str, int]  # the parameters under each limit on the adapter: trainable, or a component of it
 
 
-def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, form: str = "text") -> str:
+def fit(named: Model, total: str | None, most_flops: str | None, wish: Wish, form: str = "text") -> str:
     """Write the shapes within the limits, or else the model's budget, nearest first; raise Unusable for a mistake."""
     chosen = explain_model(named)
     limits, variants = _read_limits(chosen, total, most_flops, wish.seq_len), Variants(chosen.derivation)

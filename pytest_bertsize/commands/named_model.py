@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,18 +42,6 @@ if TYPE_CHECKING:
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")  # an error if there is no such revision, and no name of a model
 DECLARED = "::"  # between a pyproject.toml and the name of a model that it declares
-
-
-class Named(NamedTuple):
-    """A model named on the command line, or in Python."""
-
-    # The path of a file or folder from the current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the
-    # hub; ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``.
-    config: str
-    architecture: str | None = None
-    family: str | None = None
-    options: Mapping[str, bool] = {}  # constructor arguments
-    keys: Mapping[str, str] = {}  # the family's keys by the names that the file has in their place
 
 
 class Explained(Struct, frozen=True):
@@ -92,32 +80,38 @@ def closed_form(
     if not isinstance(config, (str, Path)):
         kind = type(config).__name__
         raise TypeError(f"config is the path of a file, not a {kind}; pass a model in hand to check_model")
+    given = dict(options or {})
+    named = Model(config=str(config), architecture=architecture, family=family, options=given, budget=Budget())
     try:
-        return explain_model(Named(str(config), architecture, family, options or {}), Finding.in_python).form
+        return explain_model(named, Finding.in_python).form
     except Unusable as unusable:
         mistakes = (finding.sentence for finding in unusable.findings if finding.severity == "error")
         raise ValueError("\n".join(mistakes)) from None
 
 
-def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
-    """Read the config and derive the closed form, as a check does; ``in_words`` rewrites fixes for the command line."""
-    written, architecture, family, options, keys = named
-    revision, inside = _split_revision(written)
+def explain_model(named: Model, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
+    """Read the config of a model named in a command or a call, and derive the closed form, as a check does.
+
+    :param named: the model with what was given beside its config, which is the path of a file or folder from the
+        current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the hub; ``module:NAME``; or a declared
+        model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``.
+    :param in_words: rewrites fixes, for the command line or for Python.
+    """
+    revision, inside = _split_revision(named)
     if declared := _explain_at_commit(revision, inside) if revision else _explain_declared(inside):
-        if architecture or family or options or keys:
-            given = printable(written.rpartition(DECLARED)[2])
+        if named.architecture or named.family or named.options or named.keys:
+            given = printable(named.config.rpartition(DECLARED)[2])
             message = f"{given} is a declared model: its table has the family, architecture and options"
             raise refuse(message, "name the path of its config in place of its name, or leave the options out")
         return declared
     try:
-        model = Model(config=written, family=family, architecture=architecture, options=dict(options), budget=Budget())
-        config = rename_keys(_read_at_commit(revision, inside) if revision else _read_config(model), keys)
-        return Explained(model, config, derive(model, config, choose(model, config, _read_registry(None))))
+        config = rename_keys(_read_at_commit(revision, inside) if revision else _read_config(named), named.keys)
+        return Explained(named, config, derive(named, config, choose(named, config, _read_registry(None))))
     except Unusable as unusable:
         raise Unusable(*map(in_words, unusable.findings)) from None
     except Exception as error:
         message = printable(f"pytest-bertsize itself failed on this config: {type(error).__name__}: {error}")
-        finding = Finding("config-invalid", message, "report it, with the config", file=printable(written))
+        finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
         raise Unusable(finding) from error
 
 
@@ -225,13 +219,14 @@ def _read_config(model: Model) -> ModelConfig:
 # at a git revision
 
 
-def _split_revision(written: str) -> tuple[str, str]:
+def _split_revision(named: Model) -> tuple[str, str]:
     """Return the revision of ``main:config.json`` and the rest; ``""`` for a path, and for ``module:NAME``."""
+    written = named.config
     revision, _, inside = written.partition(":")
     is_path = os.path.lexists(written.partition("#")[0]) or os.path.lexists(revision)
     if is_path or not revision or not inside or inside.startswith(":"):
         return "", written
-    if Model(config=written, budget=Budget()).is_made_by_code:
+    if named.is_made_by_code:
         top, is_commit = revision.partition(".")[0], revision in ALWAYS_REVISIONS
         with suppress(NoRevision):
             is_commit = is_commit or bool(resolve_commit(Path.cwd(), revision))

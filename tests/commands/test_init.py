@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.init.command import NOTHING
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.conftest import TINY
 from tests.support.starting_projects import GOOGLE, by_hand, lay, started
 
@@ -144,7 +143,7 @@ def test_a_part_of_another_project_is_refused_with_both_commands_until_it_is_nam
 
 def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:
     assert started(lay(tmp_path, **{"README.md": "# nothing"})) == (
-        NOTHING,
+        FOUND,
         "",
         (
             "ERROR: no table is proposed: no JSON or YAML file names a class of a known family (init does not read "

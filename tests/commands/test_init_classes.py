@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.commands.console import GOOD
-from pytest_bertsize.commands.init.command import NOTHING
+from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.conftest import TINY
 from tests.support.starting_projects import by_hand, configs, group, lay, left_out, started
 
@@ -59,7 +58,7 @@ def test_a_class_that_holds_or_is_a_model_of_the_library_is_listed_with_the_comm
     tmp_path: Path, file: str, code: str, line: str
 ) -> None:
     status, out, err = started(lay(tmp_path, **{file: code}))
-    assert (status, out) == (NOTHING, "")
+    assert (status, out) == (FOUND, "")
     assert classes_of(tmp_path) == [line]
     assert 'if a script makes the model, call check_model(model, "NAME") in the script' in err
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import tomli
@@ -22,18 +22,16 @@ from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
-from pytest_bertsize.commands.init.factory import Wish, _name_after, declare
-from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
+from pytest_bertsize.commands.init.factory import _name_after, declare
+from pytest_bertsize.commands.init.own_class import Draft, Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
-from pytest_bertsize.commands.named_model import Named
 from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import load, parse
 from tests.conftest import TINY
 from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE
-
-if TYPE_CHECKING:
-    from pytest_bertsize.table.model import Model
 
 OWN = (
     f"SIZES = { ({**GOOGLE, 'num_hidden_layers': 4}) }"
@@ -158,11 +156,12 @@ def change(root: Path, before: str, after: str) -> None:
     (root / "src" / "own.py").write_text(OWN.replace(before, after), encoding="utf-8")
 
 
-def init(root: Path, factory: str, **wish: Any) -> tuple[int, str, str]:
+def init(root: Path, factory: str, *, writes: bool = False, **wish: Any) -> tuple[int, str, str]:
     """Return the status of init, the tables that it prints, and on one line what it says of them."""
     out, err = io.StringIO(), io.StringIO()
-    wished = Wish(factory if " " in factory else f"own:{factory}", **wish)
-    return declare(root, wished, Helper(), out, err), out.getvalue(), " ".join(err.getvalue().split())
+    given = {"name": "", "factory": factory if " " in factory else f"own:{factory}", "kwargs": {}, **wish}
+    status = declare(root, Draft(**given), Helper(), out, err, writes=writes)
+    return status, out.getvalue(), " ".join(err.getvalue().split())
 
 
 def written(root: Path, factory: str, **wish: Any) -> Model:
@@ -266,7 +265,7 @@ def test_a_build_that_takes_longer_gets_its_seconds(root: Path) -> None:
         "import time\nfrom torch import nn\ndef build(): time.sleep(1.5); return nn.Linear(3, 2)"
     )
     out, short = io.StringIO(), Helper(limits=Limits(building=0.5))
-    assert declare(root, Wish("slow:build"), short, out, out) == GOOD, out.getvalue()
+    assert declare(root, Draft("", "slow:build", {}), short, out, out) == GOOD, out.getvalue()
     again = "building it once more with build = { seconds = 120 }, because it was not built within 0.5 s"
     assert again in " ".join(out.getvalue().split())
     assert "\nbuild = { seconds = 120 }\n" in out.getvalue()
@@ -367,7 +366,7 @@ def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> 
 
 def test_shapes_of_a_model_that_makes_its_own_config_are_no_overrides(root: Path) -> None:
     written(root, "derived")
-    out = fit(Named("derived"), "90K", None, Sizes(multiple=8))
+    out = fit(Model(config="derived", budget=Budget()), "90K", None, Sizes(multiple=8))
     assert re.search(r'\n 1  "\w+": \d+', out)
     assert "overrides = " not in out
     assert "to write into the config that own:derived makes" in " ".join(out.split())
@@ -513,20 +512,20 @@ def test_what_fails_otherwise_is_told_and_not_declared(
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        (Wish("own"), '"own" does not name a function: name "module:function"'),
-        (Wish("own:Plain", "a b"), "a model's name is its test id"),
-        (Wish("own:Plain", kwargs={"more": {"a": [None]}}), '{"more": {"a": [null]}} has a null, which TOML lacks; '),
-        (Wish("own:Plain", kwargs={"a b": 1}), '--kwargs: "a b" is not the name of an argument'),
-        (Wish("own:Plain", is_named=False), "this folder is part of the project in .."),
+        (Draft("", "own", {}), '"own" does not name a function: name "module:function"'),
+        (Draft("a b", "own:Plain", {}), "a model's name is its test id"),
+        (Draft("", "own:Plain", {"more": {"a": [None]}}), '{"more": {"a": [null]}} has a null, which TOML lacks; '),
+        (Draft("", "own:Plain", {"a b": 1}), '--kwargs: "a b" is not the name of an argument'),
+        (Draft("", "own:Plain", {}), "this folder is part of the project in .."),
     ],
 )
-def test_names_that_are_none_and_a_part_of_another_project_are_refused(root: Path, wish: Wish, said: str) -> None:
+def test_names_that_are_none_and_a_part_of_another_project_are_refused(root: Path, wish: Draft, said: str) -> None:
     (root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     part = root / "part"
     part.mkdir()
     os.chdir(part)
     err = io.StringIO()
-    assert declare(part, wish, Helper(), err, err) == MISTAKEN
+    assert declare(part, wish, Helper(), err, err, is_named="part of" not in said) == MISTAKEN
     assert said in err.getvalue()
     assert "pyproject.toml:" not in err.getvalue()
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.commands.console import GOOD
-from pytest_bertsize.commands.init.command import NOTHING
+from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.conftest import TINY
 from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE, by_hand, configs, holds, lay, left_out, proposed, started
@@ -78,7 +77,7 @@ def test_an_adapter_is_proposed_on_a_base_that_is_known_as_the_class_that_it_is_
 def test_an_adapter_of_which_something_is_unknown_is_a_line(tmp_path: Path, base: str) -> None:
     adapter = {**LORA, "base_model_name_or_path": base, "task_type": "SEQ_CLS", "auto_mapping": "none"}
     lay(tmp_path, **{"it/adapter_config.json": adapter, "it/config.json": TINY})
-    assert started(tmp_path)[0] == NOTHING
+    assert started(tmp_path)[0] == FOUND
     (line,) = by_hand(tmp_path)
     how = 'declare it with config, architecture and adapter = "it/adapter_config.json"'
     assert line == f"it/adapter_config.json: its base model or its class is unknown: {how}"
@@ -92,7 +91,7 @@ def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Pa
     sweep = {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}}
     own = {"model": {"num_hiddens": 48, "num_blks": 3, "vocab_size": 101}}
     status, out, err = started(lay(tmp_path, **{"a.json": arguments, "b.json": sweep, "c.json": own, "d.json": [TINY]}))
-    assert (status, out, err.partition(":")[0], err.count("\n")) == (NOTHING, "", "ERROR", 1)
+    assert (status, out, err.partition(":")[0], err.count("\n")) == (FOUND, "", "ERROR", 1)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ import pytest
 from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.commands.named_model import Named, explain_model
+from pytest_bertsize.commands.named_model import explain_model
 from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
 from tests.conftest import BERT_BASE
 
 if TYPE_CHECKING:
@@ -140,16 +142,18 @@ def test_a_class_of_the_projects_own_is_followed_with_what_it_adds_and_lacks(
     """At 960 it comes to what the gate counts of a config that says 960; layers that go are named by their number."""
     Path("pyproject.toml").write_text(OWN, "utf-8")
     Path("other.json").write_text(json.dumps({**BERT_BASE, "num_hidden_layers": 2}), "utf-8")
-    derivation = explain_model(Named(model)).derivation
+    derivation = explain_model(Model(config=model, budget=Budget())).derivation
     found, sizes = follow_all_sizes(derivation), derivation.form.dims.sizes
     assert found.fixed.keys() == fixed
     Path("config.json").write_text(json.dumps({**BERT_BASE, "hidden_size": 960}), "utf-8")
-    assert found.components_at({**sizes, key: 960}) == explain_model(Named(model)).form.components
+    assert (
+        found.components_at({**sizes, key: 960}) == explain_model(Model(config=model, budget=Budget())).form.components
+    )
 
 
 def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: Path) -> None:
     """What is followed has to come to what was counted, or there is no page."""
-    derivation = explain_model(Named("config.json")).derivation
+    derivation = explain_model(Model(config="config.json", budget=Budget())).derivation
     turns = iter(range(1, 100))
     moody = Architecture("Moody", lambda dims: module("linear", "x", dims.D, next(turns)))
     form = type(derivation.form)(moody, derivation.form.dims)

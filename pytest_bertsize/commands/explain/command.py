@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
@@ -12,18 +13,21 @@ from pytest_bertsize.commands.console import read_style, refuse
 from pytest_bertsize.commands.documents import draw_document, list_facts, write_json, write_source
 from pytest_bertsize.commands.explain.names import FAMILY, list_by_names
 from pytest_bertsize.commands.explain.tree import Line, list_tree
-from pytest_bertsize.commands.named_model import Explained, Named, explain_model
+from pytest_bertsize.commands.named_model import Explained, explain_model
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import drawing, markdown
 from pytest_bertsize.reports.drawing import Style, powers
 from pytest_bertsize.reports.files import write_page
 from pytest_bertsize.wording import exact, printable
 
+if TYPE_CHECKING:
+    from pytest_bertsize.table.model import Model
+
 BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
 
 
-def explain(named: Named, form: str = "text", *, names: str | None = None, tensors: bool = False) -> str:
+def explain(named: Model, form: str = "text", *, names: str | None = None, tensors: bool = False) -> str:
     """Explain the count of a model: a tree of components, or with ``names`` the tensors by that vocabulary."""
     chosen = explain_model(named)
     family = chosen.derivation.family
@@ -38,7 +42,7 @@ def explain(named: Named, form: str = "text", *, names: str | None = None, tenso
     return draw_document({"": chosen}, draw_lines(lines, read_style(sys.stdout)), _list_notes(chosen))
 
 
-def write_what_if(named: Named, given: str) -> str:
+def write_what_if(named: Model, given: str) -> str:
     """Write the page that counts the model with other sizes, and return a line that names it."""
     from pytest_bertsize.reports.html.what_if import render
 

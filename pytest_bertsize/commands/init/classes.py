@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import printable
@@ -22,16 +22,6 @@ _NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Out
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:%s)\b" % "|".join(LIBRARIES).encode(), re.MULTILINE)
 _SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule")
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
-
-
-class _Definition(NamedTuple):
-    """A class or a function at the top level of a file."""
-
-    file: str
-    line: int
-    name: str
-    names: set[str]  # every name inside the definition, and each part of a dotted name
-    may_be_model: bool
 
 
 class Code:
@@ -81,27 +71,27 @@ class Code:
 
     def describe_classes(self) -> list[str]:
         """Describe the model classes that contain a model of the library and are not part of another such class."""
-        definitions = [
-            (_Definition(file, node.lineno, node.name, {*map(_read_name, ast.walk(node))}, _may_be_model(node)), known)
+        definitions = [  # with every name inside, and each part of a dotted name
+            (file, node, {*map(_read_name, ast.walk(node))}, known)
             for file, tree, known in self._trees
             for node in tree.body
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         ]
         holding: set[str] = set()
-        more = {each.name for each, known in definitions if each.names & known.keys()}
+        more = {node.name for _, node, names, known in definitions if names & known.keys()}
         while more - holding:  # directly, then through classes and functions of the project
             holding |= more
-            more = {each.name for each, _ in definitions if each.names & holding}
-        found = [each for each, _ in definitions if each.name in holding and each.may_be_model]
-        parts = {name for each in found for name in each.names - {each.name}}
-        whole = [each for each in found if each.name not in parts] or found
+            more = {node.name for _, node, names, _ in definitions if names & holding}
+        found = [each for each in definitions if each[1].name in holding and _may_be_model(each[1])]
+        parts = {name for _, node, names, _ in found for name in names - {node.name}}
+        whole = [each for each in found if each[1].name not in parts] or found
         lines = []
-        for each in whole:  # with the command, if the module has a name that can be imported from the root or src
-            module = PurePosixPath(each.file.removeprefix("src/")).with_suffix("").parts
+        for file, node, *_ in whole:  # with the command, if the module can be imported from the root or src by a name
+            module = PurePosixPath(file.removeprefix("src/")).with_suffix("").parts
             module = module[:-1] if module[-1] == "__init__" else module
             is_importable = module and all(map(str.isidentifier, module))
-            command = f": bertsize init {'.'.join(module)}:{each.name}" if is_importable else ""
-            lines.append(f"{printable(each.file)}:{each.line} defines {each.name}{command}")
+            command = f": bertsize init {'.'.join(module)}:{node.name}" if is_importable else ""
+            lines.append(f"{printable(file)}:{node.lineno} defines {node.name}{command}")
         return lines
 
     def describe_calls(self) -> list[str]:

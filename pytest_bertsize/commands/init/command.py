@@ -8,7 +8,7 @@ from typing import TextIO
 
 from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.closed_forms.registry import registry_of
-from pytest_bertsize.commands.console import GOOD, print_mistakes, read_style, say
+from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, read_style, say
 from pytest_bertsize.commands.init.configs import Proposal
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.config.which_release import asked_about
@@ -18,7 +18,6 @@ from pytest_bertsize.table.model import TABLE_BY_HAND
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import plural, printable
 
-NOTHING = 1  # the exit status if init cannot declare any model without the user
 MOST_LINES = 20  # the most lines to print for one group, such as ``model classes``
 BY_COMMAND = (
     "bertsize init MODULE:CLASS builds a class, with the arguments of --kwargs, and proposes its table; if a script "
@@ -44,22 +43,20 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
             if not found.tables:
                 why = f"no table is proposed: no JSON or YAML file names a class of a known family ({NOT_IN})"
                 say_marked("", why if lines else f"ERROR: {why}; write, for example, {TABLE_BY_HAND}", err)
-                return NOTHING
+                return FOUND  # init cannot declare any model without the user
             after = before.add_tables(found.tables.values())
             if writes:
-                rewrite.replace_pyproject(before.path, before.text, after)
+                rewrite.replace_pyproject(before.settings.path, before.text, after)
+                made = ", a new file" if before.text is None else ""
+                names = f"{plural(len(found.tables), 'model')} declared ({printable(', '.join(found.tables), 1_000)})"
+                say_marked("", f"{before.settings.file}{made}: {names}", out)
+                say(f"next: {before.next_command}", out)
             else:  # the file may lack a newline at its end
                 say((after if before.is_new else "\n" + "\n".join(found.tables.values())).rstrip("\n"), out)
+                paste = "nothing is written: add --write, or paste this into pyproject.toml"
+                say_marked("", f"{paste}; then run {before.next_command}", err)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
-    if writes:
-        made = ", a new file" if before.text is None else ""
-        names = f"{plural(len(found.tables), 'model')} declared ({printable(', '.join(found.tables), 1_000)})"
-        say_marked("", f"{before.path.name}{made}: {names}", out)
-        say(f"next: {before.next_command}", out)
-    else:
-        paste = "nothing is written: add --write, or paste this into pyproject.toml"
-        say_marked("", f"{paste}; then run {before.next_command}", err)
     for line in before.warn_of_roots():
         say_marked("", line, err)
     return GOOD

@@ -92,8 +92,8 @@ class Proposal:
     def __init__(self, project: Project, registry: Registry) -> None:
         """Read every file that can be a config, and propose a table for each that is not declared yet."""
         self.tables: dict[str, str] = {}  # the proposed tables by the names of their models
-        self._project, self._registry, self._root = project, registry, project.root
-        self._files = Files(project.root)
+        self._project, self._registry, self._root = project, registry, project.settings.root
+        self._files = Files(project.settings.root)
         self.code = Code(self._files, registry)
         self._certain: list[Candidate] = []
         # The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file.
@@ -214,13 +214,15 @@ class Proposal:
     def _read_adapter(self, file: str, data: dict[str, Any]) -> str:
         self._parts |= {str(PurePosixPath(file).parent / name) for name in NAMES}
         base, task = str(data.get("base_model_name_or_path")), str(data.get("task_type"))
+        how = f"declare it with config, architecture and adapter = {inline(file)}"
+        unknown = f"its base model or its class is unknown: {how}"
         hub = self._project.settings.hub
         config = None
         if os.path.lexists(self._root / base) or find_in(hub, base) or in_catalogue(base):
             with suppress(Unusable):
                 config = in_file(Disk(self._root, hub), base)
         if config is None:
-            return _of_adapter(file)
+            return unknown
         family = str(config.model_type)
         known = [each.name for found in self._registry.families(family) for each in found.architectures]
         of_task = [name for name in known if name.endswith(ENDS.get(task, ()))]
@@ -230,7 +232,7 @@ class Proposal:
         if not certain and task not in {"SEQ_CLS", "TOKEN_CLS"}:  # which have a number of labels
             certain = of_task
         if len(certain) != 1:
-            return self.code.explain_own(family) or _of_adapter(file)
+            return self.code.explain_own(family) or unknown
         return self._add(Candidate(base, family, "" if [*config.architectures] == certain else certain[0], file))
 
     def _read_modules(self, folder: PurePosixPath, content: bytes) -> None:
@@ -244,11 +246,6 @@ class Proposal:
             self._certain.append(Candidate(str(folder), "sentence-transformers"))
 
 
-def _of_adapter(file: str) -> str:
-    how = f"declare it with config, architecture and adapter = {inline(file)}"
-    return f"its base model or its class is unknown: {how}"
-
-
 def _list_declared(project: Project) -> Iterator[tuple[Path, str]]:
     """Yield the file of each declared config or adapter, and the key of a config inside the file, else ``""``."""
     for model in project.settings.models.values():
@@ -256,7 +253,7 @@ def _list_declared(project: Project) -> Iterator[tuple[Path, str]]:
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
         for name, path in [(model.adapter_file, "")] if model.adapter_file else places:
             with suppress(OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
-                yield (project.root / name).resolve(), path
+                yield (project.settings.root / name).resolve(), path
 
 
 def _describe_shape(derivation: Derivation) -> str:

@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import count
 from operator import getitem
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import tomli
 from msgspec.structs import replace
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
+    from pytest_bertsize.table.settings import Settings
 
 LOCK = "bertsize.lock"  # the name of the lock's file, if the table names none
 KEPT = ("keys", "ignored", "overrides", "build")  # keys that change a declared model's build or its config
@@ -52,54 +53,49 @@ OUTSIDE, IGNORED, UNTRACKED = "it is outside the repository", "git ignores it", 
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 
 
-class Wish(NamedTuple):
-    """The options of the command line that concern the model."""
-
-    factory: str
-    name: str = ""
-    config: str = ""
-    kwargs: Mapping[str, Any] = {}
-    writes: bool = False
-    is_named: bool = True  # true if the command line names the project's folder
-
-
 # Copies, which the project can commit, of configs that a checkout lacks: path and text by name.
 Copies = Mapping[str, tuple[str, str]]
 
 
-def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
-    """Propose the table of a model that the project's own code makes, or write it with its lock."""
+def declare(
+    root: Path, wish: Draft, helper: Helper, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True
+) -> int:
+    """Propose the table of a model that the project's own code makes, or write it with its lock.
+
+    :param wish: the options of the command line that concern the model; its name may be ``""``.
+    :param is_named: true if the command line names the project's folder.
+    """
     try:
         _check_wish(wish)
-        project = read_project(root, is_named=wish.is_named)
+        project = read_project(root, is_named=is_named)
         lock = read_lock(replace(project.settings, lock=project.settings.lock or NamedLock(LOCK)))
         assert lock
         registry = registry_of(project.settings, asked_about(project.settings).release)
-        draft, request, built = _build(project, registry, helper, wish, err)
+        draft, request, built = _build(project, registry, helper, wish, err, writes=writes)
         if isinstance(built, NotBuilt):
             return _say_not_built(built, wish, err)
         if built.handed_as not in {"", draft.name}:  # the script's own name for it
-            wish = wish._replace(name=built.handed_as)
+            wish = replace(wish, name=built.handed_as)
             if wish.name in project.settings.models:  # whose other keys may change the build
-                return declare(root, wish, helper, out, err)
+                return declare(root, wish, helper, out, err, writes=writes, is_named=is_named)
             draft = replace(draft, name=wish.name)
         discovery = Discovery(project, registry, built, draft)
         found, failed = _find_keys(discovery, request, helper, err)
         copies = _copy_configs(project, built, found.name)
-        next_command = _write_files(discovery, found, lock, copies, out) if wish.writes else ""
+        next_command = _write_files(discovery, found, lock, copies, out) if writes else ""
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     finally:
         helper.stop()
     for line in _list_notes(discovery, found, lock, copies, failed):
         say_marked("- ", line, err)
-    if wish.writes:
+    if writes:
         written = ", ".join(("both files", *(path for path, _ in copies.values())))
         say(f"next: {next_command}, and commit {written}", out)
     else:
         of_all = write_heading() + f"lock = {inline(lock.file)}\n"
         say("\n".join((*([] if project.settings.lock else [of_all]), str(found))).rstrip("\n"), out)
-        anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
+        anew = f" in place of those that {project.settings.file} has" if found.name in project.settings.models else ""
         model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
         command = f"{model.init_command}{project.option} --write"
         say(f"nothing is written; this writes the table and its lock{anew}: {command}", err)
@@ -108,7 +104,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     return GOOD
 
 
-def _check_wish(wish: Wish) -> None:
+def _check_wish(wish: Draft) -> None:
     """:raises SettingsError: for malformed names, and for arguments that no table can hold."""
     try:
         check_factory(wish.factory)
@@ -124,13 +120,13 @@ def _check_wish(wish: Wish) -> None:
 
 
 def _build(
-    project: Project, registry: Registry, helper: Helper, wish: Wish, err: TextIO
+    project: Project, registry: Registry, helper: Helper, wish: Draft, err: TextIO, *, writes: bool
 ) -> tuple[Draft, Request, Built | NotBuilt]:
     """Build the factory's model, on the CPU or with more memory or time if its code needs that."""
     if interpreter := project.settings.interpreter:
         helper.build_with(interpreter.path, interpreter.written)
-    name, kept = _choose_name(wish, project)
-    draft = Draft(name, wish.factory, wish.kwargs, wish.config, kept=kept)
+    name, kept = _choose_name(wish, project, writes=writes)
+    draft = replace(wish, name=name, kept=kept)
     for times in ("", " once more"):
         settings = project.parse_beside(str(draft))
         subject = examine(settings.models[name], settings, registry)
@@ -169,7 +165,7 @@ def _find_keys(discovery: Discovery, request: Request, helper: Helper, err: Text
     return found if discovery.find_error(in_keys) else in_keys, listed(failures, 2, "; ")
 
 
-def _choose_name(wish: Wish, project: Project) -> tuple[str, dict[str, str]]:
+def _choose_name(wish: Draft, project: Project, *, writes: bool) -> tuple[str, dict[str, str]]:
     """Return the model's name, by default after the function, and its table's keys in ``KEPT``; refuse a used name."""
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
@@ -177,8 +173,8 @@ def _choose_name(wish: Wish, project: Project) -> tuple[str, dict[str, str]]:
     if model and model.init_command and (wish.name or (model.factory, model.config, dict(model.kwargs)) == here):
         table: Any = reduce(getitem, model.table_key, tomli.loads(project.text or ""))
         return name, {key: inline(table[key]) for key in KEPT if key in table}
-    if wish.writes and model:
-        what = f"{project.path.name} declares another {shown(name)} already"
+    if writes and model:
+        what = f"{project.settings.file} declares another {shown(name)} already"
         anew = f", or --name {name}, which rewrites that table" if model.init_command else ""
         raise SettingsError(f"{what}: give another name (--name){anew}")
     return name, {}
@@ -192,7 +188,7 @@ def _name_after(factory: str) -> str:
     return _VERBS.sub("", words).strip("_") or "model"
 
 
-def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
+def _say_not_built(failed: NotBuilt, wish: Draft, err: TextIO) -> int:
     fix = failed.suggest_fix(own=True)
     if failed.kind == "arguments":
         give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
@@ -223,13 +219,13 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies,
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
     for path, _ in copies.values():
-        (project.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (project.settings.root / path).parent.mkdir(parents=True, exist_ok=True)
     rewrite.replace_together(
-        *((project.root / path, None, text) for path, text in copies.values()),
-        (project.root / lock.file, lock.text, render_lock(models)),
-        (project.path, project.text, after),
+        *((project.settings.root / path, None, text) for path, text in copies.values()),
+        (project.settings.root / lock.file, lock.text, render_lock(models)),
+        (project.settings.path, project.text, after),
     )
-    say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
+    say(f"{project.settings.file} declares {found.name}, and {lock.file} has its tensors", out)
     if limits:
         say_marked("", limits, out)
     return next_command
@@ -239,7 +235,7 @@ def _rewrite_table(discovery: Discovery, found: Draft, of_all: Mapping[str, str]
     """Replace keys and limits of a declared model; return the text, a sentence, and whether a limit fails."""
     project = discovery.project
     after = project.replace_model(found.name, found.keys, of_all)
-    settings = parse(after, project.path)
+    settings = parse(after, project.settings.path)
     model = settings.models[found.name]
     review = discovery.review(replace(discovery.examine(found), model=model, settings=settings))
     gone = [each.component for each in review.errors if each.kind == "config-invalid" and each.component]
@@ -257,38 +253,37 @@ def _copy_configs(project: Project, built: Built, name: str) -> Copies:
     """Return a copy of each config that the code asks for and a checkout lacks, by the config's name."""
     copies: dict[str, tuple[str, str]] = {}
     paths = (f"configs/{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
-    free = (path for path in paths if not (project.root / path).exists())
+    free = (path for path in paths if not (project.settings.root / path).exists())
     for each in built.answered:
         cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
         text = cached.config if cached else None
-        file = _find_file(project, each)
-        if text is None and file and _find_lack(project, file) in {OUTSIDE, IGNORED}:
+        file = _find_file(project.settings, each)
+        if text is None and file and _find_lack(project.settings, file) in {OUTSIDE, IGNORED}:
             text = file.read_bytes()
         if text is not None:
             copies[each.name] = next(free), text.decode("utf-8", "replace")
     return copies
 
 
-def _find_file(project: Project, answered: Answered) -> Path | None:
+def _find_file(settings: Settings, answered: Answered) -> Path | None:
     """Return the file of a config for which the code asks; ``None`` for one of the catalogue or the hub cache."""
-    hub = project.settings.hub
-    file = project.root / hub.get(find_in(hub, answered.name) or "", answered.name)
+    file = settings.root / settings.hub.get(find_in(settings.hub, answered.name) or "", answered.name)
     file = file / CONFIG if file.is_dir() else file
     return file if (answered.by_hub or answered.origin in OF_DISK) and file.is_file() else None
 
 
-def _find_lack(project: Project, path: Path) -> str:
+def _find_lack(settings: Settings, path: Path) -> str:
     """Return why a checkout lacks a file or a folder; ``""`` if it has it, or if that is unknown without git."""
     real = path.resolve()
     try:
-        top = find_repository(project.root).root
+        top = find_repository(settings.root).root
     except NoRevision:
-        top = project.root
+        top = settings.root
     if not real.exists():
         return ""
     if top.resolve() not in real.parents:
         return OUTSIDE
-    listed = ask_git(project.root, "ls-files", "-t", "--cached", "--others", "--exclude-standard", "--", str(real))
+    listed = ask_git(settings.root, "ls-files", "-t", "--cached", "--others", "--exclude-standard", "--", str(real))
     if listed is None or listed.returncode:
         return ""
     tags = {line[:1] for line in listed.stdout.splitlines()}
@@ -297,13 +292,13 @@ def _find_lack(project: Project, path: Path) -> str:
 
 def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, failed: str) -> Iterator[str]:
     """Yield the notes beside the table; ``failed`` has the sizes of trial builds that failed, and why."""
-    built, project = discovery.built, discovery.project
+    built, settings = discovery.built, discovery.project.settings
     for each in {os.path.normpath(each.name): each for each in built.answered}.values():
-        file, lacks = _find_file(project, each), ""
+        file, lacks = _find_file(settings, each), ""
         if each.name in copies:
             lacks = f", which a checkout lacks: --write copies it to {copies[each.name][0]}"
-        elif file and (lack := _find_lack(project, file)):
-            lacks = f", which a checkout lacks, as {lack}: commit {printable(os.path.relpath(file, project.root))}"
+        elif file and (lack := _find_lack(settings, file)):
+            lacks = f", which a checkout lacks, as {lack}: commit {printable(os.path.relpath(file, settings.root))}"
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
     if built.hidden:
@@ -317,7 +312,7 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, 
             why = f"{why} with {failed}"
         yield f"{', '.join(map(printable, numbers))}: {why}"
     for path in filter(None, (found.config.partition("#")[0], lock.file)):
-        lack = _find_lack(project, project.root / path)
+        lack = _find_lack(settings, settings.root / path)
         if lack and (path, lack) != (lock.file, UNTRACKED):  # the lock is new
             commit = f"commit it (git add{' --force' * (lack == IGNORED)} {shlex.quote(path)})"
             yield f"{printable(path)}: a checkout lacks it, as {lack}; {'commit a copy' if lack == OUTSIDE else commit}"

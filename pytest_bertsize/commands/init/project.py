@@ -35,20 +35,15 @@ _OF_PYTEST = {
 class Project(Struct, frozen=True):
     """A project's pyproject.toml before init changes it."""
 
-    path: Path
     text: str | None  # the content of the file; ``None`` if there is no file
     settings: Settings
     is_root: bool = False  # true if this folder has a file with settings of pytest, which makes it pytest's root
 
     @property
-    def root(self) -> Path:
-        return self.path.parent
-
-    @property
     def option(self) -> str:
         """The option that names this folder in a command; ``""`` if init was started in it."""
-        is_here = os.path.realpath(self.root) == os.path.realpath(os.curdir)
-        return "" if is_here else f" --project {shlex.quote(os.path.relpath(self.root))}"
+        is_here = os.path.realpath(self.settings.root) == os.path.realpath(os.curdir)
+        return "" if is_here else f" --project {shlex.quote(os.path.relpath(self.settings.root))}"
 
     @property
     def is_new(self) -> bool:
@@ -61,13 +56,13 @@ class Project(Struct, frozen=True):
     @property
     def next_command(self) -> str:
         """The command to run next, which reads the table if the user starts it where init was started."""
-        is_read = self.is_root or self.becomes_root or not _find_root_above(self.root)
+        is_read = self.is_root or self.becomes_root or not _find_root_above(self.settings.root)
         return "pytest --bert-budget pyproject.toml" if is_read and not self.option else f"bertsize check{self.option}"
 
     def warn_of_roots(self) -> Iterator[str]:
         """Yield a warning if the table makes its folder pytest's root, in place of a folder above."""
-        if self.becomes_root and (above := _find_root_above(self.root)):
-            paths = map(os.path.relpath, (self.root, above))
+        if self.becomes_root and (above := _find_root_above(self.settings.root)):
+            paths = map(os.path.relpath, (self.settings.root, above))
             here, there = ("this folder" if path == os.curdir else path for path in paths)
             no_longer = f"pytest's settings in {there} then no longer apply to {here}"
             yield f"the new [tool.pytest.ini_options] makes {here} pytest's root: {no_longer}"
@@ -75,7 +70,7 @@ class Project(Struct, frozen=True):
     def parse_beside(self, tables: str) -> Settings:
         """Parse proposed tables together with the file's keys for all models, such as ``python`` and ``hub``."""
         of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
-        return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
+        return replace(parse(tables, self.settings.path), **{name: getattr(self.settings, name) for name in of_all})
 
     def add_tables(self, tables: Iterable[str], keys: Mapping[str, str] | None = None) -> str:
         """Return the file's text with proposed tables at its end, and with ``keys`` of ``[tool.bertsize]`` as TOML."""
@@ -93,9 +88,9 @@ class Project(Struct, frozen=True):
         """Return the text with other values, as TOML, for keys in one of its tables; ``""`` removes a key."""
         try:
             return replace_keys(text, table, values)
-        except CannotReplace as error:
+        except CannotReplace as bad:
             lines = "\n".join(f"{key(name)} = {value}" for name, value in values.items() if value)
-            raise SettingsError(f"{self.path.name}: {error}; write these lines into it yourself\n\n{lines}") from None
+            raise SettingsError(f"{self.settings.file}: {bad}; write these lines into it yourself\n\n{lines}") from None
 
     def _add(self, text: str, tables: list[str], keys: Mapping[str, str]) -> str:
         """Add keys to ``[tool.bertsize]``, in its own table if it has a header or keys, else in a new one."""
@@ -109,10 +104,10 @@ class Project(Struct, frozen=True):
             after = before + gap + "".join(f"\n{each}" for each in added).replace("\n", newline)
             with suppress(tomli.TOMLDecodeError):
                 tomli.loads(after)
-                parse(after, self.path)
+                parse(after, self.settings.path)
                 return after
         what = "[tool.bertsize] cannot be extended: write it, and the tables in it, with a header each, then add"
-        raise SettingsError("\n".join((f"{self.path.name}: {what}\n", *ways[0][1])))
+        raise SettingsError("\n".join((f"{self.settings.file}: {what}\n", *ways[0][1])))
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
@@ -135,7 +130,7 @@ def read_project(root: Path, *, is_named: bool = True) -> Project:
     path = root / "pyproject.toml"
     is_there = os.path.lexists(path)
     settings = load(path, needs_models=False) if is_there else Settings(path, "", {})
-    return Project(path, settings.text if is_there else None, settings, _has_settings_of_pytest(root))
+    return Project(settings.text if is_there else None, settings, _has_settings_of_pytest(root))
 
 
 def _has_settings_of_pytest(folder: Path) -> bool:
