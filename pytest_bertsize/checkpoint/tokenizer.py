@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
@@ -45,13 +45,6 @@ class _Tokenizer(msgspec.Struct):
     added_tokens: list[_Added] | None = None
 
 
-class Vocabulary(NamedTuple):
-    """The number of ids of a tokenizer: the highest id plus 1."""
-
-    file: str  # the path in messages, relative to the project's root
-    size: int
-
-
 def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
     """Compare rows with the ids of the declared tokenizer, else of the first beside one of the files ``beside``."""
     around = (find_beside(root, each) for each in beside if each and (root / each).exists())
@@ -61,16 +54,16 @@ def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], i
     named = (each for each in inventory.tensors if f".{each.component}".endswith(f".{WORDS}"))
     tables = (each for each in named if len(each.shape) == 2)  # noqa: PLR2004  (rows, width)
     if words := max(tables, key=lambda tensor: tensor.shape[0], default=None):
-        return _compare_rows(read_vocabulary(root, file), words)
+        return _compare_rows(*read_vocabulary(root, file), words)
     message = "the tokenizer cannot be compared, because the model has no component embeddings.word"
     return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))] if declared else []
 
 
-def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
-    ids, (rows, width) = vocabulary.size, words.shape
-    message = f"{words.component} has {plural(rows, 'row')}, and {vocabulary.file} {plural(ids, 'id')}"
+def _compare_rows(file: str, ids: int, words: Tensor) -> list[Finding]:
+    rows, width = words.shape
+    message = f"{words.component} has {plural(rows, 'row')}, and {file} {plural(ids, 'id')}"
     fix = f"write vocab_size = {ids} in the config, or name the tokenizer of this model"
-    found = Finding("config-invalid", message, fix, "error", words.component, ids, rows, file=vocabulary.file)
+    found = Finding("config-invalid", message, fix, "error", words.component, ids, rows, file=file)
     if rows < ids:
         return [found._replace(message=f"{message}: the highest, {ids - 1:,}, has no row")]
     product = f"{plural(rows - ids, 'row')} of {width:,} = {number((rows - ids) * width)}"
@@ -88,21 +81,22 @@ def find_beside(root: Path, file: str) -> str | None:
     return next((each for each in found if os.path.lexists(os.path.join(root, each))), None)  # noqa: PTH118
 
 
-def read_vocabulary(root: Path, reference: str) -> Vocabulary:
-    """Read the number of ids from a tokenizer.json, vocab.txt or vocab.json; raise :class:`Unusable` without."""
+def read_vocabulary(root: Path, reference: str) -> tuple[str, int]:
+    """Read a tokenizer.json, vocab.txt or vocab.json: return its path in messages, and the highest id plus 1.
+
+    :raises Unusable: if it has no ids.
+    """
     place = Place(root, reference, "tokenizer", "config-invalid", table_key="tokenizer")
     if reference.endswith(".txt"):
-        size = _count_lines(place.text(place.content(LARGEST_TEXT)))
+        size, is_whole = _count_lines(place.text(place.content(LARGEST_TEXT))), False
         size += FAIRSEQ_SPECIALS if place.neighbour(".").has(OF_FAIRSEQ) else 0
     else:
         size, is_whole = _count_ids(place, place.content(LARGEST))
-        if is_whole:
-            return Vocabulary(place.file, size)
-    if place.neighbour(".").has(ADDED):
+    if not is_whole and place.neighbour(".").has(ADDED):
         added = place.neighbour(ADDED)
         ids = _convert(added, added.json(added.content(LARGEST)), dict[str, Id])
         size = max(size, *(each + 1 for each in ids.values()), 0)
-    return Vocabulary(place.file, size)
+    return place.file, size
 
 
 @lru_cache(2)

@@ -8,7 +8,7 @@ result is computed for both answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -121,20 +121,13 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
 # a model
 
 
-class Ruled(NamedTuple):
-    """A rule on the sizes of a class, and its result for all sizes; ``False`` also for sizes that it cannot use."""
-
-    rule: Rule
-    holds: Ways[bool]
-
-
 class AllSizes(Struct, frozen=True):
     """The counts of one model for all sizes."""
 
     free: Mapping[str, Size]
     fixed: Mapping[str, str]  # the keys of sizes that keep their value, each with the reason
     counts: Ways[Counts | str]  # the counts, or a sentence that says why there are none
-    rules: tuple[Ruled, ...]
+    rules: Mapping[Rule, Ways[bool]]  # whether each rule on the sizes holds; ``False`` also for sizes it cannot use
 
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
         """Return the parameters of every component at every level, or a sentence that says why there are none."""
@@ -157,14 +150,14 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
     while found is None:
         try:
             counts = follow_every_way(lambda sizes: _count_way(derivation, sizes), free)
-            found = AllSizes(free, fixed, counts, tuple(_list_rules(derivation, free)))
+            found = AllSizes(free, fixed, counts, dict(_list_rules(derivation, free)))
         except NeedsNumber as needs:
             if needs.symbols.isdisjoint(free):
                 raise
             free = {name: size for name, size in free.items() if name not in needs.symbols}
     fixed |= {size.key: ONE_BY_ONE for name, size in there.items() if name not in free}
     at_own_sizes = found.components_at(own)
-    refused = "; ".join(each.rule.message for each in found.rules if not end_at(each.holds, own))
+    refused = "; ".join(rule.message for rule, holds in found.rules.items() if not end_at(holds, own))
     if at_own_sizes != form.components or refused:
         what = at_own_sizes if isinstance(at_own_sizes, str) else refused or "the formulas give another count"
         message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"
@@ -185,7 +178,7 @@ def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str
         return printable(f"the closed form for {form.architecture.name} gives no count: {why}")
 
 
-def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ruled]:
+def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[tuple[Rule, Ways[bool]]]:
     """Yield the rules that depend on a free size; the others were checked when the config was read."""
     values = {**dict.fromkeys(derivation.family.keys.own), **derivation.values.assumed}
     for rule in derivation.rules:
@@ -198,4 +191,4 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
 
         ways = follow_every_way(ask_rule, free)
         if ways != End(value=True):
-            yield Ruled(rule, ways)
+            yield rule, ways

@@ -121,7 +121,7 @@ def describe_news(report: RunReport) -> str:
     if report.only_model:
         return ""
     models, base, found = report.models, report.base, []
-    compared = [model for model in models if model.is_compared]
+    compared = [model for model in models if model.base_delta is not None]
     changed = [model for model in compared if not model.is_unchanged]
     if base and not base.problem:
         is_counted = all(model.parameter_count is not None for model in models)
@@ -144,7 +144,7 @@ def describe_news(report: RunReport) -> str:
         by = {each.counted_by for each in models if each.parameter_count is not None} - {"build"}
         found.append(f"by the {' or the '.join(sorted(by)) or 'closed form'}: nothing was built")
     if changed:
-        return "; ".join([*found, max(changed, key=lambda model: abs(model.base_delta)).headline])
+        return "; ".join([*found, max(changed, key=lambda model: abs(model.base_delta or 0)).headline])
     loosened = [f"{model.name}: {said}" for model in models if (said := _describe_loosening(model))]
     return "; ".join([*found, *loosened])
 

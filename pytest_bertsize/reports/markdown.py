@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, ModelReport, Row, RunReport
-from pytest_bertsize.wording import exact, plural, printable
+from pytest_bertsize.wording import plural, printable
 
 MARK = "<!-- pytest-bertsize report -->"  # the first line of a page, by which a report of ours is recognised
 LONGEST = 60_000  # the most characters of a page; GitHub refuses comments of more than 65,536
@@ -131,10 +131,9 @@ def _describe_model(model: ModelReport, report: RunReport, *, is_detailed: bool)
         yield changes[0][:1].upper() + changes[0][1:]
         yield _list(changes[1:], sentences.MOST_CHANGES * 2)
     if any(row.known_count is not None for row in model.components):
-        rows = model.list_rows(MOST_ROWS, is_full=False)
-        cells = [_draw_row(row, model.total_row) for row in rows]
-        cells += [_draw_row(row, None) for row in model.limited_measures]
-        hidden = sentences.count_rest(len(model.components), len(rows), "component")
+        parts = sentences.list_parts(model, MOST_ROWS, is_full=False)
+        cells = [_draw_row(row, whole) for row, _, _, whole in parts]
+        hidden = sentences.count_rest(len(model.components) + len(model.limited_measures), len(cells), "component")
         notes = _list([*map(text, sentences.describe_table(model)), *hidden])
         drawn = f"{_draw_used(cells, len(cells), 'row')}\n\n{notes}"
         is_folded = model.verdict == "passed" and not any(row.base_delta for row in model.components)
@@ -154,8 +153,8 @@ def _describe_model(model: ModelReport, report: RunReport, *, is_detailed: bool)
         yield _fold_away("Closed form", _draw_used(formulas, MOST_ROWS, "component", left=2))
 
 
-def _draw_row(row: Row, whole: Component | None) -> dict[str, str]:
-    times = f" ×{exact(row.layers)}" if isinstance(row, Component) and row.layers > 1 else ""
+def _draw_row(row: Row, whole: Row | None) -> dict[str, str]:
+    times = sentences.show_times(row.layers) if isinstance(row, Component) else ""
     cells = {"component": f"{text(row.name, _NAME)}{times}", **_escape(sentences.show_row(row, whole))}
     wrong = {"component" if each == "name" else each for each in sentences.find_wrong(row)}
     marked = {column: f"**{cells[column]}**" for column in wrong if cells[column]}

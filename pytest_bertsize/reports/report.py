@@ -58,11 +58,9 @@ class Row(Object):
     def room_left(self) -> int | None:
         """The room under a maximum, or above a minimum; negative if a limit is exceeded, ``None`` without a limit."""
         count = self.known_count or 0
-        if self.min is not None and count < self.min:
-            return count - self.min
-        if self.max is not None:
-            return self.max - count
-        return None if self.min is None else count - self.min
+        above = None if self.min is None else count - self.min
+        below = None if self.max is None else self.max - count
+        return above if below is None or (above or 0) < 0 else below
 
 
 class Component(Row):
@@ -321,10 +319,8 @@ class ModelReport(Object):
     @property
     def tightest_row(self) -> Component | None:
         """The total if it has a limit, else the component with the least room."""
-        if self.total_row and self.total_row.limit:
-            return self.total_row
         limited = [row for row in self.components if row.room_left is not None]
-        return min(limited, key=lambda row: row.room_left or 0, default=None)
+        return min(limited, key=lambda row: (row.name != TOTAL, row.room_left or 0), default=None)
 
     @property
     def room_left(self) -> int | None:
@@ -348,14 +344,10 @@ class ModelReport(Object):
         return [rows[index] for index in sorted(first[:most])]
 
     @property
-    def base_delta(self) -> int:
-        """Growth since the base; 0 if nothing is compared."""
+    def base_delta(self) -> int | None:
+        """The growth since the base; ``None`` if nothing is compared."""
         count, base = self.parameter_count, self.base
-        return 0 if count is None or base is None or base.total is None else count - base.total
-
-    @property
-    def is_compared(self) -> bool:
-        return self.parameter_count is not None and self.base is not None and self.base.total is not None
+        return None if count is None or base is None or base.total is None else count - base.total
 
     @property
     def differs_from_base(self) -> bool:
@@ -365,7 +357,8 @@ class ModelReport(Object):
     @property
     def is_unchanged(self) -> bool:
         """Return whether the model was compared and no key, count or tensor changed."""
-        return self.is_compared and not self.differs_from_base and not any(row.base_delta for row in self.components)
+        differs = self.differs_from_base or any(row.base_delta for row in self.components)
+        return self.base_delta is not None and not differs
 
     @property
     def is_quiet(self) -> bool:
@@ -383,12 +376,7 @@ class RunReport(Object):
     news: Annotated[str, says("For several models, what changed since the base and what was not compared.")]
     changed: Annotated[bool, says("`true` if a model failed, changed, or was not checked, counted or compared.")]
     mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are those of closed forms and locks.")]
-    versions: Annotated[
-        dict[str, str],
-        says(
-            "Releases of our own, of the libraries and of Python; with `no-build`, the one that closed forms are for."
-        ),
-    ]
+    versions: Annotated[dict[str, str], says("Releases of us, libraries and Python; with `no-build`, of closed forms.")]
     commit: Annotated[str | None, says("The full hash of the checked-out commit; `null` outside a repository.")]
     table_sha256: Annotated[str, says("SHA-256 of the values in [tool.bertsize], independent of their layout.")]
     base: Annotated[RunBase | None, says("`null` without a base.")]

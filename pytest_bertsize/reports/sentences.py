@@ -56,6 +56,11 @@ def show_count(count: int | None) -> str:
     return "" if count is None else exact(count)
 
 
+def show_times(layers: int) -> str:
+    """Return ``' ×12'`` for identical layers, and ``''`` for one."""
+    return f" ×{exact(layers)}" if layers > 1 else ""
+
+
 def list_first(lines: Sequence[str], most: int, what: str) -> list[str]:
     """Return the first lines, and a line that counts the others."""
     return [*lines[:most], *count_rest(len(lines), most, what)]
@@ -86,6 +91,20 @@ def show_model(model: r.ModelReport) -> dict[str, str]:
     }
 
 
+def list_parts(model: r.ModelReport, most: int, *, is_full: bool) -> Iterator[tuple[r.Row, str, int, r.Row | None]]:
+    """Yield the rows of components, then of limited measures, each with its name in the table, its depth and its whole.
+
+    The name of a component below its parent is the last word, with the number of layers.
+    """
+    rows = model.list_rows(most, is_full=is_full)
+    names = {row.name for row in rows}
+    for row in rows:
+        parent, _, last = row.name.rpartition(".")
+        name, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
+        yield row, f"{name}{show_times(row.layers)}", depth, model.total_row
+    yield from ((row, row.name, 0, None) for row in model.measures if row.limit)
+
+
 def show_row(row: r.Row, whole: r.Row | None, *, is_full: bool = False) -> dict[str, str]:
     """Return the cells of a component or measure; only without a build, or if ``is_full``, one has the closed form."""
     left, count = row.room_left, row.known_count
@@ -114,7 +133,7 @@ def show_layers(model: r.ModelReport) -> Iterator[dict[str, str]]:
     columns = {"base": "base", "closed form": "expected", "actual": "actual"}
     sides = {column: side for column, side in columns.items() if any(getattr(each, side) for each in model.components)}
     for layer in model.layers:
-        times = f" ×{exact(layer.times)}, each" if layer.times > 1 else ""
+        times = f"{show_times(layer.times)}, each" if layer.times > 1 else ""
         counts = {column: getattr(layer, side) for column, side in sides.items()}
         yield {"layer": f"{layer.name}{times}", **{each: show_count(count) or "none" for each, count in counts.items()}}
         for tensor in layer.tensors:
@@ -209,7 +228,7 @@ def compare_with_base(model: r.ModelReport) -> list[str]:
     tensors = list_first([each.said for each in base.tensors], MOST_CHANGES, "change")
     costs = list_first([describe_change(row) for row in base.changes], MOST_CHANGES, "change")
     lines = [*base.said, *tensors, *costs, *([f"({base.method})"] if base.method else [])]
-    return [head, *lines] if lines or model.is_compared else []
+    return [head, *lines] if lines or model.base_delta is not None else []
 
 
 def short_revision(revision: str, commit: str | None) -> str:

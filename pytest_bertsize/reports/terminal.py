@@ -19,7 +19,7 @@ from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
-    from pytest_bertsize.reports.report import Component, FindingRow, FoldedTensor, Measure, ModelReport, RunBase
+    from pytest_bertsize.reports.report import FindingRow, FoldedTensor, ModelReport, Row, RunBase
 
 MOST_SENTENCES = 40  # the most findings shown for a model, errors first; further ones are usually repetitions
 MOST_ROWS = 30  # the most passed models that have a row each; more are counted in one line
@@ -195,25 +195,21 @@ BAR = 9  # the width of a full bar, in cells of the terminal
 def _draw_components(model: ModelReport, style: Style) -> list[str]:
     """Draw the title of a model, its table, and the sentences below it."""
     is_full, lines = style.verbosity > 0, []
-    rows = model.list_rows(MOST_LINES, is_full=is_full)
-    for row in rows:
-        indent, times = "  " * row.name.count("."), f" ×{row.layers}" if row.layers > 1 else ""
-        cells = sentences.show_row(row, model.total_row, is_full=is_full)
-        lines.append(_draw_row(row, f"{indent}{row.name.rpartition('.')[2]}{times}", cells))
+    for row, name, depth, whole in sentences.list_parts(model, MOST_LINES, is_full=is_full):
+        indent, cells = "  " * depth, sentences.show_row(row, whole, is_full=is_full)
+        lines.append(_draw_row(row, f"{indent}{name}", cells))
         tensors = [each for each in model.tensors if each.component == row.name] if style.verbosity > 1 else []
         lines += [_draw_tensor(each, row, f"{indent}    ", cells) for each in tensors[:MOST_LINES]]
-    for measure in model.limited_measures:
-        lines.append(_draw_row(measure, measure.name, sentences.show_row(measure, None, is_full=is_full)))
     named = {COMPONENT: TENSOR if style.verbosity > 1 else NAME}
     table = draw_table(lines, (COMPONENT, BAR_OF_USE), style, names=named, dropped_first=DROPPED_FIRST, gap=1)
     symbols = " ".join(f"{symbol}={size}" for symbol, size in model.symbols.items())
     title = draw_title(model.architecture, "  ".join(filter(None, (model.config, symbols))), style)
     said = [f"({each})" for each in sentences.describe_table(model, is_full=is_full)]
-    said += sentences.count_rest(len(model.components), len(rows), "component") if is_full else []
+    said += sentences.count_rest(len(model.components), MOST_LINES, "component") if is_full else []
     return [title, table, *(draw_marked("  ", each, style) for each in said)]
 
 
-def _draw_row(row: Component | Measure, label: str, cells: dict[str, str]) -> Line:
+def _draw_row(row: Row, label: str, cells: dict[str, str]) -> Line:
     bar, count, most = "", row.known_count or 0, row.max
     if most is not None:  # the used share of the limit, rounded down to eighths of a cell
         eighths = min(8 * BAR * count // most, 8 * BAR) if most else 8 * BAR if count else 0
@@ -226,12 +222,10 @@ def _draw_row(row: Component | Measure, label: str, cells: dict[str, str]) -> Li
     return Line({COMPONENT: f"{'✗ ' if row.failed else '  '}{label}", **cells, BAR_OF_USE: bar}, colours)
 
 
-def _draw_tensor(tensor: FoldedTensor, row: Component, indent: str, of_row: dict[str, str]) -> Line:
-    times = f" ×{tensor.layers}" if tensor.layers > 1 else ""
-    frozen = "" if tensor.trainable else " frozen"
+def _draw_tensor(tensor: FoldedTensor, row: Row, indent: str, of_row: dict[str, str]) -> Line:
     actual, expected = tensor.actual, tensor.expected
-    tail = tensor.name.rpartition(".*.")[2]
-    cells = {COMPONENT: f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}"}
+    name = f"{tensor.name.rpartition('.*.')[2]} ({', '.join(map(str, tensor.shape))})"
+    cells = {COMPONENT: f"{indent}{name}{sentences.show_times(tensor.layers)}{'' if tensor.trainable else ' frozen'}"}
     cells |= {**dict.fromkeys([*of_row, BAR_OF_USE], ""), "closed form": sentences.show_count(expected)}
     if row.actual is not None:
         cells["actual"] = "missing" if actual is None else "tied" if tensor.tied_to else exact(actual)

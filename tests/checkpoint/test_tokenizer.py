@@ -19,9 +19,9 @@ def size(root: Path, name: str, content: object) -> int:
     """The ids of a file with this content; with that which it has for ``None``."""
     if content is not None:
         (root / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    found = tokenizer.read_vocabulary(root, name)
-    assert found.file == name
-    return found.size
+    file, ids = tokenizer.read_vocabulary(root, name)
+    assert file == name
+    return ids
 
 
 def refused(root: Path, name: str, content: object) -> str:
@@ -55,7 +55,7 @@ def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -
     saved: Any = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))  # noqa: S106
     saved.add_tokens(["c", "d"])
     saved.save(str(tmp_path / "tokenizer.json"))
-    assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json").size == saved.get_vocab_size() == 5
+    assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json")[1] == saved.get_vocab_size() == 5
 
 
 WRITTEN_BY_HAND: dict[str, tuple[object, str]] = {
@@ -104,10 +104,10 @@ def test_a_tokenizer_beside_several_models_is_parsed_once(tmp_path: Path, monkey
         return whole(place, content)
 
     monkeypatch.setattr(Place, "json", noted)
-    assert [tokenizer.read_vocabulary(tmp_path, "tokenizer.json").size for _ in range(3)] == [1, 1, 1]
+    assert [tokenizer.read_vocabulary(tmp_path, "tokenizer.json")[1] for _ in range(3)] == [1, 1, 1]
     assert parsed == ["tokenizer.json"]
     (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0, "b": 41}}}')
-    assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json").size == 42
+    assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json")[1] == 42
 
 
 # vocab.txt and vocab.json

@@ -54,11 +54,11 @@ def assert_every_size_is_followed(family: str, architecture: str, draws: int) ->
         counted = by_python(family, architecture, config, {}, overriding(found.free, values))
         sizes = {**start, **values}
         if isinstance(counted, list):
-            refused = is_outside(counted) or not all(end_at(ruled.holds, sizes) for ruled in found.rules)
+            refused = is_outside(counted) or not all(end_at(holds, sizes) for holds in found.rules.values())
             assert refused or isinstance(found.components_at(sizes), str), (counted, values)
         else:
             assert found.components_at(sizes) == {name: n for name, n in counted.items() if name != "total"}, values
-            assert all(end_at(ruled.holds, sizes) for ruled in found.rules), values
+            assert all(end_at(holds, sizes) for holds in found.rules.values()), values
 
 
 def fitting_values_of(found: Any, start: Any, rng: Random) -> dict[str, int]:
@@ -111,7 +111,7 @@ def test_a_pair_has_the_sizes_and_rules_of_both_sides() -> None:
     found = follow_all_sizes(derived("encoder-decoder", "EncoderDecoderModel", PAIR))
     keys = {size.key for size in found.free.values()}
     assert {"encoder.hidden_size", "decoder.hidden_size", "decoder.vocab_size"} <= keys
-    assert [ruled.rule.keys for ruled in found.rules] == [
+    assert [rule.keys for rule in found.rules] == [
         ("encoder.hidden_size", "encoder.num_attention_heads"),
         ("decoder.hidden_size", "decoder.num_attention_heads"),
     ]

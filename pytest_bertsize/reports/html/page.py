@@ -102,17 +102,12 @@ def _show_bytes(count: int) -> str:
 
 
 def _list_parts(model: ModelReport) -> list[tuple[Row, str, int, dict[str, str]]]:
-    """Return the components, the measures last, each with its label, the depth below its parent, and its cells."""
-    rows = model.list_rows(BOUNDS["rows"], is_full=True)
-    names, parts = {row.name for row in rows}, list[tuple["Row", str, int, dict[str, str]]]()
-    for row in rows:
-        parent, _, last = row.name.rpartition(".")
-        label, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
-        times = f" ×{exact(row.layers)}" if row.layers > 1 else ""
-        cells = {"formula": row.formula or "", **sentences.show_row(row, model.total_row)}
-        parts.append((row, f"{label}{times}", depth, cells))
-    measures = model.limited_measures
-    return parts + [(row, row.name, 0, {"formula": "", **sentences.show_row(row, None)}) for row in measures]
+    """Return the components, the measures last, each with its name, the depth below its parent, and its cells."""
+    formulas = {row.name: row.formula or "" for row in model.components}
+    return [
+        (row, name, depth, {"formula": formulas.get(row.name, ""), **sentences.show_row(row, whole)})
+        for row, name, depth, whole in sentences.list_parts(model, BOUNDS["rows"], is_full=True)
+    ]
 
 
 # bars: two models on one scale; an excess extends past the line of the budget

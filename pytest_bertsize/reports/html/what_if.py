@@ -74,7 +74,7 @@ def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
             return _to_json(end)
         return f"[{', '.join(write_count(end.get(name, ()), names) for name in facts['own'])}]"
 
-    rules = [write_function(ruled.holds, found.free, lambda holds, _: _to_json(holds)) for ruled in found.rules]
+    rules = [write_function(each, found.free, lambda holds, _: _to_json(holds)) for each in found.rules.values()]
     counts = write_function(found.counts, found.free, write_counts)
     return f"const COUNTS = {counts}\nconst HOLDS = [{', '.join(rules)}]\nconst MODEL = {_to_json(facts)}"
 
@@ -110,7 +110,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
             {"name": name, "depth": name.count("."), "colour": colour_of(name.partition(".")[0], tops)} for name in rows
         ],
         "limits": {each.component: {"min": each.minimum, "max": each.maximum, "said": str(each)} for each in limits},
-        "rules": [_describe_rule(ruled.rule, places, derivation) for ruled in found.rules],
+        "rules": [_describe_rule(rule, places, derivation) for rule in found.rules],
         "divisible": find_places(keys.divisible),
         "equal": find_places(keys.equal),
         "words": [bounds.NOT_WHOLE, bounds.TOO_SMALL, bounds.TOO_LARGE, bounds.TOO_DEEP],
