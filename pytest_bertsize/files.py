@@ -190,14 +190,16 @@ def open_as_it_is(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
-def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Replace a file at once, or leave it as it was: the new content is on the disk before it gets the file's name.
 
-    :param owner: the user and the group that the file gets, if this process may set them.
+    The file keeps its permissions and, if this process may set them, its user and group.
+
     :raises OSError: if it cannot be written.
     """
     import tempfile
 
+    former = path.stat() if path.exists() else None
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     temporary = Path(name)
     try:
@@ -205,10 +207,10 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        if owner:
+        if former:
             with contextlib.suppress(OSError, AttributeError):  # root in a container writes a file of another user
-                os.chown(temporary, *owner)
-        temporary.chmod(mode)
+                os.chown(temporary, former.st_uid, former.st_gid)
+        temporary.chmod(stat.S_IMODE(former.st_mode) if former else 0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from pytest_bertsize.builder.answers import read_content
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, exceed_limit, explain_death
 from pytest_bertsize.builder.own_process import (
@@ -26,7 +25,7 @@ from pytest_bertsize.builder.own_process import (
     memory_of,
     start_process,
 )
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.memory import Memory
@@ -111,7 +110,7 @@ class Helper(Struct, eq=False):
         remembered: Mapping[str, str] = {}
         for number, (request, *others) in enumerate(groups.values(), len(self._numbers)):
             self._numbers.update({each.name: number for each in (request, *others)})
-            if found := self._recall(request):
+            if self.memory and (found := self.memory.recall(request, self.command)):
                 self._results[number], remembered = found
             else:
                 self._tasks[number] = Task(request._replace(declared=None) if others else request)
@@ -122,14 +121,6 @@ class Helper(Struct, eq=False):
             self._fail_all(NotBuilt("models are not built on Windows", fix, "elsewhere"))
         else:
             self._hand_out()
-
-    def _recall(self, request: Request) -> tuple[Built, Mapping[str, str]] | None:
-        """Return a build of an earlier run and its versions; its file is trusted no more than the child."""
-        found = self.memory.recall(request, self.command) if self.memory else None
-        with contextlib.suppress(ValueError):
-            if found and isinstance(built := _check_built(found[0]), Built):
-                return built, found[1]
-        return None
 
     def result(self, name: str) -> Built | NotBuilt:
         """Wait until the model requested by this name is built or has failed, and return the result."""
@@ -269,56 +260,3 @@ class Helper(Struct, eq=False):
         self._results.update(dict.fromkeys(self._tasks, why))
         self._tasks = {}
         self.stop()
-
-
-# the answers, which are never trusted
-
-LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
-_UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})  # names here are compared with other names
-_CONTENTS: Mapping[str, Any] = {  # the type of a frame's content, by the frame's kind
-    "built": Built,
-    "unbuilt": NotBuilt,
-    "ready": dict[str, str],
-    "failed": str,
-    "refused": str,
-    "forked": Annotated[int, Meta(gt=0)],
-    "begun": Annotated[int, Meta(ge=0)],
-    "died": int,
-    "nonsense": Any,
-}
-
-
-def read_content(frame: Frame) -> Any:
-    """Decode a frame of the helper process; raise a ``ValueError`` for an unknown kind or a content of another type."""
-    if frame.kind not in _CONTENTS:
-        raise ValueError(frame.kind)
-    content = msgspec.json.decode(frame.content, type=_CONTENTS[frame.kind])
-    if isinstance(content, NotBuilt):
-        reason, fix = (printable(text, LONGEST_REASON) for text in (content.reason, content.fix))
-        return content._replace(reason=reason, fix=fix)
-    return _check_built(content._replace(agreed=False)) if isinstance(content, Built) else content
-
-
-def _check_built(built: Built) -> Built | NotBuilt:
-    """Return a build with its texts escaped, or why it is none that counts; raise for a negative number."""
-    if not built.tensors and not built.agreed:
-        return NotBuilt("it has no parameters")
-    numbers = [size for tensor in built.tensors for size in tensor.shape]
-    numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
-    numbers += [each.numbers for each in built.hidden]
-    numbers += [flops for _, flops in built.flops or ()]
-    numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
-    if min(numbers, default=0) < 0:
-        raise ValueError("a build has a negative number")
-    if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
-        return NotBuilt(f"it has a parameter named {shown(odd)}")
-    escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}
-    return built._replace(**{**escaped, "stood_in": tuple(printable(each, LONGEST_REASON) for each in built.stood_in)})
-
-
-def _escape(value: Any) -> Any:
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, tuple):
-        return type(value)._make(map(_escape, value)) if hasattr(value, "_make") else tuple(map(_escape, value))
-    return {key: _escape(each) for key, each in value.items()} if isinstance(value, dict) else value

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from pytest_bertsize.builder.messages import Built, Request  # noqa: TC001  (msgspec reads the annotations)
+from pytest_bertsize.builder.answers import check_built
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.files import read_regular, replace_file
 
 FOLDER = "d/bertsize"  # the folder of the cache, inside pytest's own cache folder
@@ -75,12 +76,13 @@ class Memory:
             checksum, _, content = read_regular(self.folder / f"{key}.json", LARGEST).partition(b"\n")
             entry = msgspec.json.decode(content, type=Entry)
             is_known = checksum == _sum(key, content) and self._is_unchanged(entry.stamps)
+            built = check_built(entry.built)
         except (OSError, ValueError, RecursionError):
             return None
         seconds = round(time() - entry.built_at)
-        if not is_known or seconds < 0 or not (entry.built.agreed or entry.built.tensors):
+        if not is_known or seconds < 0 or isinstance(built, NotBuilt):
             return None
-        return entry.built._replace(seconds_ago=seconds), entry.versions
+        return built._replace(seconds_ago=seconds), entry.versions
 
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
         """Keep a build if all that it loaded is older than the run; return it with ``agreed`` set."""

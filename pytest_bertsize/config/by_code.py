@@ -20,7 +20,7 @@ from typing import Any
 
 from pytest_bertsize.builder.confined import Refused, answer_one_question, describe_error, hide_secrets, limit_memory
 from pytest_bertsize.config.model_config import nest
-from pytest_bertsize.wording import BadValue, printable, reason
+from pytest_bertsize.wording import printable, reason
 
 MAKERS = ("to_dict", "model_dump")
 NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
@@ -33,8 +33,6 @@ def _answer_question(asked: Any) -> dict[str, Any]:
     try:
         sys.path[:0] = [root, *asked["paths"]]
         return _make_config(asked["reference"], asked["inner"])
-    except BadValue as refused:
-        return {"message": refused.message, "fix": refused.fix}
     except Refused as error:
         return {"message": describe_error(error, root), "fix": error.fix}
     except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
@@ -58,7 +56,7 @@ def _make_config(reference: str, inner: list[str]) -> dict[str, Any]:
     items = _list_items(made)
     if items is None:
         fix = "return a dict with the keys of config.json, or a name of the hub"
-        raise BadValue(f"it is {_name_kind(made)}, not a config", fix)
+        raise Refused(f"it is {_name_kind(made)}, not a config", fix)
     found, odd = {}, {}
     for key, value in items.items():
         try:

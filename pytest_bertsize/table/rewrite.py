@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,12 +114,7 @@ def replace_pyproject(path: Path, before: str | None, after: str) -> None:
     """
     try:
         refuse_another(path, before)
-        if before is None:
-            files.replace_file(path, after.encode())
-        else:
-            former = path.stat()
-            owner = former.st_uid, former.st_gid
-            files.replace_file(path, after.encode(), stat.S_IMODE(former.st_mode), owner)
+        files.replace_file(path, after.encode())
     except OSError as error:
         raise SettingsError(f"{path}: cannot be written: {reason(error)}; nothing was changed") from None
 

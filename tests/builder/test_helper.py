@@ -19,9 +19,10 @@ import pytest
 import torch
 
 from pytest_bertsize.builder import own_process
+from pytest_bertsize.builder.answers import read_content
 from pytest_bertsize.builder.child.making import explain_error, import_peft
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.helper import Helper, Limits, read_content
+from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import (
     Buffer,
     Built,
