@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from pytest_bertsize.base.git import find_renames, find_repository, make_command, make_environment
+from pytest_bertsize.builder.published import LARGEST
 from pytest_bertsize.wording import printable
 
-LARGEST = 1024 * 1024  # the most bytes that a table or a config may have
 _LEADS_NOWHERE = {b"symlink", b"dangling", b"loop", b"notdir"}  # first words of git on a path that leads to no file
 _FOLDER, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"  # git's modes in a tree; every other mode is a file's
 

@@ -20,7 +20,7 @@ from pytest_bertsize.wording import nearest_to
 # ``status`` is ``hub`` if the values are in the hub's own file at ``revision``, as its git blob proves; ``publisher``
 # if they are from the publisher's repository on GitHub; ``unverified`` if all ``copies`` found elsewhere have them.
 CATALOGUE = Path(__file__).with_name("published.json")
-LARGEST = 1024 * 1024  # bytes of a config
+LARGEST = 1024 * 1024  # bytes of a config; the largest published one has a few hundred KB of label names
 CONFIG = "config.json"
 BY_HUB = "by hub in pyproject.toml"  # the reason that a name means a file of the project
 HUB_CACHE = "the hub cache"

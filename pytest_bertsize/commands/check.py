@@ -75,7 +75,7 @@ def choose_models(names: Sequence[str], settings: Settings, command: str) -> lis
     """Return the declared models that a command names, all if it names none; raise SettingsError for another name."""
     for name in names:
         find_declared(name, settings, command, f"{command} NAME")
-    return [each for each in settings.names if not names or each in names]
+    return [each for each in settings.models if not names or each in names]
 
 
 def review_all(

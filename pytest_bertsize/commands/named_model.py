@@ -154,7 +154,7 @@ def _explain_declared(written: str) -> Explained | None:
     with _refusing():
         settings = load(table)
         if (model := settings.models.get(name)) is None:
-            fix = did_you_mean(name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
+            fix = did_you_mean(name, settings.models, f"it declares {listed([*settings.models], MOST_NAMED)}")
             raise refuse(f"{printable(str(table))} declares no model {shown(name)}", fix)
         locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
     config = read_declared(model, settings, locked)
@@ -172,7 +172,7 @@ def _explain_declared(written: str) -> Explained | None:
 def _list_declared(table: Path) -> Sequence[str]:
     """List the models of a table, also of one with mistakes."""
     try:
-        return load(table).names
+        return [*load(table).models]
     except SettingsError:
         return [*(tables_of_models(table) or ())]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pytest_bertsize.builder.published import LARGEST
 from pytest_bertsize.config.keys import NAMED_BY_LABELS
 from pytest_bertsize.files import LFS_POINTER
 from pytest_bertsize.findings import Finding, Kind, Unusable
@@ -21,7 +22,6 @@ from pytest_bertsize.wording import printable, shown
 
 KeyPath: TypeAlias = tuple[str, ...]
 
-LARGEST = 1024 * 1024  # the most bytes of a config; the largest published one has a few hundred KB of label names
 DEEPEST = 64  # the most levels of nested objects and lists; transformers' own reader gives up at some hundreds
 MOST_CONTAINERS = 20_000  # the most objects and lists in a config; a usual one has a dozen
 MOST_KEYS = 2_000  # the most keys in one object; published configs have up to about a hundred

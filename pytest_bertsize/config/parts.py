@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from pytest_bertsize.builder.published import CONFIG
 from pytest_bertsize.config.json_and_toml import load_json, parse_json
 from pytest_bertsize.config.model_config import TRANSFORMERS, ModelConfig, Module, fail
 from pytest_bertsize.findings import Finding, Unusable, find_all
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 MODULES = "modules.json"  # the file in which sentence-transformers lists the modules of a folder
 LIBRARY = "sentence_transformers."
 EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})  # modules without parameters
-CONFIG = "config.json"  # the file with the config of a module that has parameters, in the module's own folder
 KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})  # modules that have a closed form
 SETTINGS = tuple(
     f"sentence_{each}_config.json"

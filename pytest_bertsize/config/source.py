@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.published import BY_HUB, Found, find_in, find_published, is_name, suggest_fetching
+from pytest_bertsize.builder.published import BY_HUB, LARGEST, Found, find_in, find_published, is_name, suggest_fetching
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.json_and_toml import parse_json, parse_toml
 from pytest_bertsize.config.model_config import (
     IN_TOML,
-    LARGEST,
     ModelConfig,
     TextThere,
     config_at,

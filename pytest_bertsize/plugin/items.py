@@ -72,7 +72,7 @@ class BudgetFile(pytest.File):
 
     def collect(self) -> list[pytest.Item]:
         with open_gate(self.config) as gate:
-            return [BudgetItem.from_parent(self, name=name) for name in gate.settings.names]
+            return [BudgetItem.from_parent(self, name=name) for name in gate.settings.models]
 
 
 class BudgetItem(pytest.Item):

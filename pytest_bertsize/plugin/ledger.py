@@ -43,7 +43,7 @@ class Ledger:
     @property
     def outcome(self) -> Outcome:
         """The outcome of the reports so far."""
-        checked = [self._models[name] for name in self.reports.settings.names if name in self._models]
+        checked = [self._models[name] for name in self.reports.settings.models if name in self._models]
         return Outcome(checked, self.versions, self.reports, self.selection.excuse)
 
     @property
@@ -52,7 +52,7 @@ class Ledger:
 
     def pytest_report_header(self) -> str:
         settings = self.reports.settings
-        return f"bertsize: {plural(len(settings.names), 'model')} declared in {settings.path}"
+        return f"bertsize: {plural(len(settings.models), 'model')} declared in {settings.path}"
 
     def pytest_sessionstart(self) -> None:
         """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's."""

@@ -62,7 +62,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     if helper:
         rewriter = Rewriter(settings, verb, lock, reason) if verb else None
         config.stash[LEDGER] = Ledger(selection, helper.versions, reports, rewriter)
-        controller = Controller([*gate.find_requests(gate.settings.names)], helper)
+        controller = Controller([*gate.find_requests(gate.settings.models)], helper)
         plugins = [*filter(None, [rewriter]), config.stash[LEDGER], controller]
         _ask_helper(helper, gate, config)
     for each in (*plugins, selection, Collector(), Attachments()):  # without names: no ``-p no:NAME`` disables them
@@ -107,7 +107,7 @@ def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config) -> None:
         with contextlib.suppress(OSError):  # a folder that may not be written: nothing is remembered
             config.cache.mkdir("bertsize")  # with its .gitignore
     if not config.getoption("collectonly"):
-        gate.request_builds(helper, gate.settings.names)
+        gate.request_builds(helper, gate.settings.models)
 
 
 def status_of_run(config: pytest.Config) -> int:

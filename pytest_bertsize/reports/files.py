@@ -77,7 +77,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
 
     def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
         """Return the report of the run over the checked ``models``, with the commit if a file is written."""
-        checked, names = {model.name for model in models}, self.settings.names
+        checked, names = {model.name for model in models}, self.settings.models
         not_checked = [name for name in names if name not in checked]
         left = self.base.left_unexplained if self.base else []
         asked = {"closed_forms_of_transformers": str(self.asked)} if self.asked and not self.builds else {}

@@ -180,7 +180,7 @@ class Writer:
     def _change_lock(self, lock: Lock) -> tuple[str, list[str]]:
         """Return the new text of the lock, and the names of the changed models, none if the lock stays as it is."""
         now = parse_lock("".join((HEAD, *(each.block or "" for each in self._asked.values()))), lock.file)
-        models = merge_accepted(lock.models, now, self._read.names)
+        models = merge_accepted(lock.models, now, self._read.models)
         text = render_lock(models)
         changed = sorted(name for name in models if models[name] is not lock.models.get(name))
         left = (f"{printable(name)} (removed)" for name in lock.models if name not in models)

@@ -92,7 +92,8 @@ class Gate:
 
         asked = [self.changes(each) for each in self._list_beside(name)]  # one table may declare several models
         changes = raised(change for each in asked for change in each.changes)
-        model = subject.model.with_limits(limits_after(subject.model.limits, changes))
+        budget = subject.model.budget._replace(limits=limits_after(subject.model.limits, changes))
+        model = subject.model.replace(budget=budget)
         is_explained = bool(self.mode.reason) and any(each.asks_why for each in asked)
         if is_explained:
             model = model.replace(reason=self.mode.reason)

@@ -245,9 +245,6 @@ class Model(Struct, frozen=True, kw_only=True):
     def replace(self, **changes: Any) -> Model:
         return structs.replace(self, **changes)
 
-    def with_limits(self, limits: tuple[Limit, ...]) -> Model:
-        return self.replace(budget=self.budget._replace(limits=limits))
-
     @property
     def limits(self) -> tuple[Limit, ...]:
         return self.budget.limits

@@ -111,10 +111,6 @@ class Settings(Struct, frozen=True, dict=True):
         """Return the digest of the table's content, which does not depend on its layout."""
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.models)
-
 
 def load(path: Path, *, needs_models: bool = True) -> Settings:
     """Read and check the table of a pyproject.toml, as :func:`parse` does."""
@@ -214,10 +210,11 @@ def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) 
     model, key = read_model(written), (*TABLE, "models", declared)
     if model.lock and not has_lock:
         raise Mistake(NO_LOCK, "lock")
-    budget = (*key, "budget")
-    limits = (each._replace(file=path.name, table_key=(*budget, *(each.table_key or ()))) for each in model.limits)
+    below = (*key, "budget")
+    limits = (each._replace(file=path.name, table_key=(*below, *(each.table_key or ()))) for each in model.limits)
     config = model.config if model.inline is None else f"{path.name}#{'.'.join((*key, 'config'))}"
-    return model.with_limits(tuple(limits)).replace(name=declared, table_key=key, config=config)
+    budget = model.budget._replace(limits=tuple(limits))
+    return model.replace(name=declared, table_key=key, config=config, budget=budget)
 
 
 def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
@@ -273,14 +270,15 @@ def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str 
 
 def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
     """Return the name of a declared model; for ``None``, that of the only model; raise SettingsError with ``place``."""
-    known = listed(settings.names, MOST_NAMED)
-    if name is None and len(settings.names) == 1:
-        return settings.names[0]
+    names = [*settings.models]
+    known = listed(names, MOST_NAMED)
+    if name is None and len(names) == 1:
+        return names[0]
     if name is None:
         raise SettingsError(f"{place}: which model? {settings.file} declares {known}; write {example}")
     if not isinstance(name, str) or name not in settings.models:
         message = f"{place}: {settings.file} declares no model {shown(name)}, only {known}"
-        raise SettingsError("; ".join(filter(None, (message, did_you_mean(str(name), settings.names, "")))))
+        raise SettingsError("; ".join(filter(None, (message, did_you_mean(str(name), names, "")))))
     return name
 
 

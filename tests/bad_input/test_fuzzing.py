@@ -223,4 +223,4 @@ def settings_or_none(text: bytes) -> Settings | None:
 @example(f"[tool.bertsize.models.{'a' * 5_000}]".encode())
 def test_any_text_of_a_table_is_understood_or_refused_in_lines(text: bytes) -> None:
     settings = settings_or_none(text)
-    assert settings is None or settings.names
+    assert settings is None or settings.models

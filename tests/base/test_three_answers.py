@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.base import commit_files
-from pytest_bertsize.base.commit_files import LARGEST, CommitFiles, Unreadable
+from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import resolve_commit
+from pytest_bertsize.builder.published import LARGEST
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, repository
 

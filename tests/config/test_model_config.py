@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from pytest_bertsize import files
+from pytest_bertsize.builder.published import LARGEST
 from pytest_bertsize.config.json_and_toml import parse_json
-from pytest_bertsize.config.model_config import LARGEST, ModelConfig, not_plain, rename_keys
+from pytest_bertsize.config.model_config import ModelConfig, not_plain, rename_keys
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 

@@ -81,7 +81,7 @@ class OwnProject:
 
         def result(name: str) -> Built | NotBuilt:
             self.built.append(name)
-            request = gate.find_requests(gate.settings.names)[name]
+            request = gate.find_requests(gate.settings.models)[name]
             if self.refuses(request.config):
                 return NotBuilt("ValueError: no")
             code = {**self.code, **(self.by_table if (request.factory, request.kwargs) != ("own:build", {}) else {})}

@@ -17,7 +17,7 @@ def test_a_request_has_the_hash_of_its_closed_form_unless_a_lock_asks_for_tensor
 
     def hashes(lock: Lock | None) -> set[str]:
         gate = Gate(as_project(settings), lambda _: NotBuilt("nobody builds here"), lock=lock)
-        return {each.closed_form for each in gate.find_requests(gate.settings.names).values()}
+        return {each.closed_form for each in gate.find_requests(gate.settings.models).values()}
 
     assert len(hashes(None) - {""}) == len(settings.models)
     assert hashes(Lock("bertsize.lock")) == {""}

@@ -64,12 +64,12 @@ class Run:
 
     def changes(self) -> list[Change]:
         """What the models ask for, as one change for each bound."""
-        asked = [change for name in self.settings.names for change in self.gate.changes(name).changes]
+        asked = [change for name in self.settings.models for change in self.gate.changes(name).changes]
         return raised(asked) if self.verb == "update" else lowered(asked, self.settings)
 
     @property
     def refused(self) -> dict[str, dict[str, str]]:
-        found = {name: self.gate.changes(name).refused for name in self.settings.names}
+        found = {name: self.gate.changes(name).refused for name in self.settings.models}
         return {name: refused for name, refused in found.items() if refused}
 
     def text(self) -> str:
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def red(self) -> list[str]:
-        return [name for name in self.settings.names if self.review(name).verdict == "failed"]
+        return [name for name in self.settings.models if self.review(name).verdict == "failed"]
 
 
 def lay(folder: Path, text: str, config: Mapping[str, Any], **configs: Mapping[str, Any]) -> Settings:

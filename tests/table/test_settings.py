@@ -56,7 +56,7 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
     lines += ["budget.total = 1", "[tool.bertsize.models.alone]", 'config = "large.json"', "budget.total = 2"]
     settings = load(write(pyproject, "\n".join(lines)))
     pattern = ("tool", "bertsize", "models", "bert-{stem}")
-    assert settings.names == ("bert-large", "bert-small", "alone")
+    assert [*settings.models] == ["bert-large", "bert-small", "alone"]
     assert [model.checkpoint for model in settings.models.values()] == ["large.bin", "small.bin", None]
     assert settings.declared_by(pattern) == ["bert-large", "bert-small"]
     assert [limit.maximum for limit in settings.limits.values()] == [1, 2]
@@ -135,7 +135,7 @@ def test_the_tables_of_models_are_known_right_or_wrong(pyproject: Path) -> None:
 def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(pyproject: Path) -> None:
     table = '[tool.bertsize.models.encoder]\nconfig = "c"\nbudget.total = 1\n'
     write(pyproject, table + "\n" * (1024 * 1024 - len(table)))
-    assert load(pyproject).names == ("encoder",)
+    assert [*load(pyproject).models] == ["encoder"]
     write(pyproject, table + "\n" * (1024 * 1024 - len(table) + 1))
     assert load_mistakes(pyproject) == f"{pyproject}: the file is larger than 1,048,576 bytes"
 
@@ -160,7 +160,7 @@ def test_a_megabyte_on_one_line_is_read(pyproject: Path) -> None:
     """Were the time for it to grow with the square of its length, this test would take half an hour."""
     table = "\n[tool.bertsize.models.a]\nconfig = 'c'\nbudget.total = 1\n"
     for text in ("# " + "x" * 1_000_000, f'note = "{"-" * 1_000_000}"'):
-        assert load(write(pyproject, text + table)).names == ("a",)
+        assert [*load(write(pyproject, text + table)).models] == ["a"]
     write(pyproject, "# " + "a." * 400_000 + table)
     assert (
         load_mistakes(pyproject) == "pyproject.toml:1: a key has more than 100 parts, or a number thousands of digits"
@@ -178,7 +178,7 @@ def find_two(pattern: str) -> list[str]:
 
 
 def test_the_files_of_a_pattern_are_those_of_the_revision_that_is_asked_about(pyproject: Path) -> None:
-    assert parse(PATTERN, pyproject, find_two).names == ("bert-a", "bert-b")
+    assert [*parse(PATTERN, pyproject, find_two).models] == ["bert-a", "bert-b"]
     with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.models\."):
         parse(PATTERN, pyproject)
     with pytest.raises(SettingsError, match=re.escape(placed(2, '"bert-{stem}".config', 'config = "a.json"'))):

@@ -39,14 +39,13 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
 
     The input is one text of ``seq_len`` token ids, also for a decoder; a multiple-choice model gets one choice.
     """
-    for name, module in model.named_modules():
-        if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
-            what = f"{printable(name)} ({type(module).__name__})"
-            raise Refused(f"torch's counter does not count every product of {what}")
     inputs = _make_inputs(model, seq_len)
     watch = _Watch()
     with ExitStack() as hooks:
         for name, module in model.named_modules():
+            if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
+                what = f"{printable(name)} ({type(module).__name__})"
+                raise Refused(f"torch's counter does not count every product of {what}")
             hooks.callback(module.register_forward_pre_hook(partial(watch.enter, name)).remove)
             hooks.callback(module.register_forward_hook(watch.leave, always_call=True).remove)
         try:  # traced code does without the values of its masks and token ids

@@ -359,14 +359,13 @@ def _call_factory(request: Request) -> Any:
 
 def _find_factory(request: Request) -> Any:
     library, _, path = request.factory.partition(":")
-    found: Any = _import_module(library, request)
-    for name in path.split("."):
-        if not hasattr(found, name):
-            file = getattr(sys.modules[library], "__file__", None)
-            where = f" ({os.path.relpath(file, request.root)})" if file else ""
-            raise Refused(f"the module {library}{where} has no {path}", "correct the name")
-        found = getattr(found, name)
-    return found
+    module = _import_module(library, request)
+    try:
+        return attrgetter(path)(module)
+    except AttributeError:
+        file = getattr(sys.modules[library], "__file__", None)
+        where = f" ({os.path.relpath(file, request.root)})" if file else ""
+        raise Refused(f"the module {library}{where} has no {path}", "correct the name") from None
 
 
 def _import_module(library: str, request: Request) -> Any:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.base.git import ask_git
-from pytest_bertsize.config.model_config import LARGEST
+from pytest_bertsize.builder.published import LARGEST
 from pytest_bertsize.files import read_regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
