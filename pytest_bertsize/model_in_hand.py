@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.registry import Registry
 
-TABLE = "pyproject.toml"
 BY = "check_model"
 NO_TABLE = Settings(Path(), "", {})
 BUILDS = "pytest --bert-budget checks it (growth and already_over with --bert-budget-base=REV)"
@@ -226,7 +225,7 @@ def _hold_to_table(
     held: InHand, name: str | None, table: str | os.PathLike[str] | None, extra: tuple[Limit, ...], at: str
 ) -> Review:
     path = find_table(Path.cwd()) if table is None else Path(table)
-    settings = load(path / TABLE if path.is_dir() else path)
+    settings = load(path / "pyproject.toml" if path.is_dir() else path)
     settings = replace(settings, interpreter=None)  # this one has built the model
     model = settings.models[find_declared(name, settings, at, f'{BY}(model, "NAME")')]
     extra = tuple(tighten(limit, model, settings, at, f"a limit of {BY}") for limit in extra)

@@ -36,10 +36,9 @@ def show(make_text: Callable[[], str]) -> int:
     try:
         text = make_text()
     except Unusable as unusable:
-        for severity in ("error", "warning"):
-            for finding in unusable.findings:
-                if finding.severity == severity:
-                    say(f"{severity.upper()}: {finding.sentence}", sys.stderr)
+        for finding in sorted(unusable.findings, key=lambda each: each.severity):  # errors first
+            if finding.severity != "note":
+                say(f"{finding.severity.upper()}: {finding.sentence}", sys.stderr)
         return MISTAKEN
     except (SettingsError, NoRevision) as error:
         return print_mistakes([str(error)], sys.stderr)

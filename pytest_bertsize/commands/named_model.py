@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
 
-TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")  # an error if there is no such revision, and no name of a model
 DECLARED = "::"  # between a pyproject.toml and the name of a model that it declares
 
@@ -238,7 +237,7 @@ def _split_revision(named: Model) -> tuple[str, str]:
 def _explain_at_commit(revision: str, inside: str) -> Explained | None:
     """Explain a model that the nearest table declares at a commit; ``None`` if ``inside`` is no name of a model."""
     here = Settings(find_table(Path.cwd()), "", {})
-    name = inside.removeprefix(f"{TABLE}{DECLARED}")
+    name = inside.removeprefix(f"pyproject.toml{DECLARED}")
     with _refusing(), CommitFiles(here.root, resolve_commit(here.root, revision)) as files:
         try:
             then = read_table(files, here, revision, is_base=False)

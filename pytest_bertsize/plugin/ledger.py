@@ -18,11 +18,9 @@ from pytest_bertsize.review.accept import BudgetChanges, Verb, Writer
 from pytest_bertsize.wording import plural
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.plugin.selection import Selection
     from pytest_bertsize.reports.files import ReportFiles
     from pytest_bertsize.reports.report import ModelReport
-    from pytest_bertsize.table.settings import Settings
 
 EXIT = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR)  # by the status of a command
 _OVER = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
@@ -98,22 +96,17 @@ class Ledger:
 class Rewriter(Writer):
     """Collects budget changes in the process with the terminal, and writes them."""
 
-    def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None, reason: str = "") -> None:
-        super().__init__(settings, verb, lock, reason)
-        self._is_broken_off = False
-        self._before: dict[str, ModelReport] = {}
+    _is_broken_off = False
 
     @property
     def taken_back(self) -> Mapping[str, ModelReport]:
         """The models whose budgets could not be written: their old budgets still apply."""
-        return self._before if self.problem and self.verb == "update" else {}
+        asked = self._asked.values() if self.problem and self.verb == "update" else ()
+        return {each.model: model_from_plain(each.before) for each in asked if each.before}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if asked := getattr(report, "bertsize_changes", None):
-            changes = msgspec.convert(asked, BudgetChanges)
-            self.ask(changes)
-            if changes.before:
-                self._before[changes.model] = model_from_plain(changes.before)
+        if changes := getattr(report, "bertsize_changes", None):
+            self.ask(msgspec.convert(changes, BudgetChanges))
 
     def pytest_keyboard_interrupt(self) -> None:
         """Record an interrupt, because ``pytest.exit`` can have any exit status."""

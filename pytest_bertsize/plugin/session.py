@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -137,6 +137,7 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:
         if self.folder is None:
             self.folder = Path(tempfile.mkdtemp(prefix="bertsize-"))
+            node.config.add_cleanup(partial(shutil.rmtree, self.folder, ignore_errors=True))
         node.workerinput[RESULTS] = str(self.folder / "results.json")
 
     @pytest.hookimpl(wrapper=True)
@@ -148,10 +149,6 @@ class Controller:
             by_kind = [{name: each for name, each in found.items() if isinstance(each, kind)} for kind in kinds]
             (self.folder / "results.json").write_bytes(msgspec.json.encode(by_kind))
         return (yield)
-
-    def pytest_unconfigure(self) -> None:
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
@@ -21,7 +20,7 @@ from pytest_bertsize.commands.init.classes import Code
 from pytest_bertsize.commands.init.files import CONFIGS, Files
 from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.config import yaml
-from pytest_bertsize.config.json_and_toml import parse_json
+from pytest_bertsize.config.json_and_toml import load_json, parse_json
 from pytest_bertsize.config.keys import SYNONYMS
 from pytest_bertsize.config.parts import LIBRARY, MODULES
 from pytest_bertsize.config.source import Disk, in_file
@@ -171,15 +170,15 @@ class Proposal:
         name = PurePosixPath(file).name
         if _UNNAMEABLE.search(file):
             return "no table can name this path: rename it" if b"model_type" in content else ""
-        if name == MODULES:
-            self._read_modules(PurePosixPath(file).parent, content)
-            return ""
         parse = yaml.parse if file.lower().endswith(YAML) else parse_json
         try:
+            if name == MODULES:
+                self._read_modules(PurePosixPath(file).parent, load_json(content, printable(file)))
+                return ""
             data = parse(content, printable(file), "").data
         except Unusable as unusable:
             is_meant = name in NAMES and (b"hidden_size" in content or content.startswith(LFS_POINTER))
-            if is_meant or name == ADAPTER:
+            if is_meant or name in {ADAPTER, MODULES}:
                 self._note_mistake(unusable.findings, file)
             return ""
         return self._read_adapter(file, data) if name == ADAPTER else self._read_config(file, data)
@@ -235,11 +234,8 @@ class Proposal:
             return self.code.explain_own(family) or unknown
         return self._add(Candidate(base, family, "" if [*config.architectures] == certain else certain[0], file))
 
-    def _read_modules(self, folder: PurePosixPath, content: bytes) -> None:
+    def _read_modules(self, folder: PurePosixPath, found: object) -> None:
         """Note a folder if it is that of a model of sentence-transformers, with its modules."""
-        found = None
-        with suppress(ValueError, RecursionError):
-            found = json.loads(content)
         entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
         if any(str(each.get("type")).startswith(LIBRARY) for each in entries):
             self._parts |= {str(folder / str(entry.get("path")) / name) for entry in entries for name in NAMES}
