@@ -42,7 +42,6 @@ OF_ADAPTER = ("r", "target_modules")
 
 Sizes: TypeAlias = Mapping[str, int]
 Exceed: TypeAlias = Callable[["ClosedForm"], Iterable[int]]  # returns by how much a form exceeds each limit
-Tried: TypeAlias = tuple[Mapping[str, Any], str, "ClosedForm | None"]
 
 
 class Wish(NamedTuple):
@@ -60,7 +59,6 @@ class Shape(Struct, frozen=True):
     changes: Mapping[str, Any]  # changes from the present shape, by key: sizes, or the rank and targets of the adapter
     said: str  # the changes as text: num_hidden_layers 13 → 12
     form: ClosedForm
-    flops: int | None  # FLOPs of a forward pass; None if there is no closed form of them
 
 
 class Found(NamedTuple):
@@ -100,16 +98,14 @@ def find_shapes(
     def exceed(form: ClosedForm) -> Iterator[int]:
         return (measure(limit, form) - limit.maximum for limit in limits if limit.maximum is not None)
 
-    def count_shapes(tried: Iterable[Tried]) -> Iterator[Shape]:
-        for changes, said, counted in tried:
-            if counted and all(is_allowed(limit, measure(limit, counted)) for limit in limits):
-                yield Shape(changes, said, counted, flops.count_flops(counted, wish.seq_len))
+    def keep_allowed(shapes: Iterable[Shape]) -> Iterator[Shape]:
+        return (each for each in shapes if all(is_allowed(limit, measure(limit, each.form)) for limit in limits))
 
     adapted = _list_adapters(derivation, own, wish.keep, exceed) if own else []
-    if found := tuple(islice(count_shapes(adapted), most)):
+    if found := tuple(islice(keep_allowed(adapted), most)):
         return Found(found, tuple(key for key in OF_ADAPTER if key not in wish.keep), wish.seq_len)
     search = _Search(Variants(derivation), wish, exceed)
-    found = tuple(count_shapes(search.list_nearest(furthest)))
+    found = tuple(keep_allowed(search.list_nearest(furthest)))
     best = (each for each in found if not any(search.is_larger(other.changes, each.changes) for other in found))
     return Found(tuple(islice(best, most)), search.varied, wish.seq_len)
 
@@ -229,8 +225,8 @@ class _Search:
 
     # shapes
 
-    def list_nearest(self, furthest: float) -> Iterator[Tried]:
-        """Yield each shape, the nearest first."""
+    def list_nearest(self, furthest: float) -> Iterator[Shape]:
+        """Yield each shape that the class allows, the nearest first."""
         found: dict[tuple[tuple[str, int], ...], tuple[float, Sizes]] = {}
         for sizes in self._list_shapes(furthest):
             changes = {key: size for key, size in sizes.items() if size != self._now[key]}
@@ -238,8 +234,8 @@ class _Search:
             if along and not self._kept & along.keys():
                 found[tuple(sorted(along.items()))] = self._measure_distance(changes), along
         for distance, shape in sorted(found.values(), key=lambda each: each[0]):
-            if distance <= furthest:
-                yield shape, describe_changes(self._variants, shape), self._variants.varied(**shape)
+            if distance <= furthest and (form := self._variants.varied(**shape)):
+                yield Shape(shape, describe_changes(self._variants, shape), form)
 
     def is_larger(self, one: Sizes, other: Sizes) -> bool:
         """Return whether a shape is larger than another in some size, and smaller in none."""
@@ -287,7 +283,7 @@ class _Search:
         return sum(self._apart(key, value) for key, value in (*((key, changes[key]) for key in alone), *ratios))
 
 
-def _list_adapters(derivation: Derivation, own: Sequence[str], keep: frozenset[str], exceed: Exceed) -> list[Tried]:
+def _list_adapters(derivation: Derivation, own: Sequence[str], keep: frozenset[str], exceed: Exceed) -> list[Shape]:
     """List changes of an adapter, the nearest first: the largest rank on all of its targets, and on all but one."""
     today, alone, now = derivation.adapter, derivation.alone, derivation.form
     if today is None or alone is None:
@@ -317,5 +313,5 @@ def _list_adapters(derivation: Derivation, own: Sequence[str], keep: frozenset[s
             counts = ((each, now.count_of(each), form.count_of(each)) for each in own)
             said += [f"{each} {exact(old)} → {exact(new)}" for each, old, new in counts if new != old]
             distance = abs(log(r / today.r)) + log(len(today.target_modules) / len(targets))
-            found.append((distance, (changes, ", ".join(said), form)))
-    return [row for _, row in sorted(found, key=lambda each: each[0])]
+            found.append((distance, Shape(changes, ", ".join(said), form)))
+    return [shape for _, shape in sorted(found, key=lambda each: each[0])]

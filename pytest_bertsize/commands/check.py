@@ -60,13 +60,13 @@ def check(  # noqa: PLR0913  (the options of the command)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     files = replace(asked, base=report_base(project.base), builds=builds, asked=project.about)
-    files.write([], {})
+    files.write(files.report_run([], {}))
     if files.problems:
         return print_mistakes(files.problems, err)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)
     _, models = review_all(project, chosen, helper, mode, lock)
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
-    files.write(models, outcome.versions, is_final=True)
+    files.write(outcome.report, is_final=True)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
     return outcome.status
 

@@ -66,14 +66,14 @@ def fit(named: Model, total: str | None, most_flops: str | None, wish: Wish, for
     limited = list_of_adapter(chosen.derivation, limits)
     now = {key: getattr(adapter, key) if key in OF_ADAPTER else variants.now(key) for key in found.varied}
 
-    def make_row(changes: Mapping[str, Any], form: ClosedForm, cost: int | None) -> Row:
+    def make_row(changes: Mapping[str, Any], form: ClosedForm) -> Row:
         others = {key: each for key, each in changes.items() if key in OF_ADAPTER}
         overrides = _list_overrides(chosen, {} if others else changes)
         counts = {each: form.count_of(each) for each in limited}
-        return Row(overrides, {**now, **changes}, form.total, cost, others, counts)
+        return Row(overrides, {**now, **changes}, form.total, count_flops(form, found.seq_len), others, counts)
 
-    today = make_row({}, chosen.form, count_flops(chosen.form, found.seq_len))
-    shapes = [make_row(each.changes, each.form, each.flops) for each in found.shapes]
+    today = make_row({}, chosen.form)
+    shapes = [make_row(each.changes, each.form) for each in found.shapes]
     if form == "json":
         listed = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in limits]
         rows = {"today": today._asdict(), "shapes": [row._asdict() for row in shapes]}

@@ -63,12 +63,10 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
     from pytest_bertsize.reports.sentences import describe_unchecked, list_problems
 
     news = ". ".join(filter(None, (report.headline, report.news)))
+    problems = [("error", describe_unchecked(report)), *list_problems(report.base)]
     commands = [_write_command("notice", news)] if report.changed else []
     for level in ("error", "warning"):
-        about_run = [said for severity, said in list_problems(report.base) if severity == level]
-        if level == "error" and not report.complete:
-            about_run.insert(0, describe_unchecked(report))
-        written = [_write_command(level, said) for said in about_run]
+        written = [_write_command(level, said) for severity, said in problems if said and severity == level]
         rows = [(row, model.name) for model in report.models for row in model.findings if row.severity == level]
         for row, name in sorted(rows, key=lambda each: _rank_finding(each[0])):
             file = posixpath.normpath(posixpath.join(folder, row.file)) if row.file else ""

@@ -102,12 +102,10 @@ class ReportFiles(Struct, frozen=True, dict=True):
         lines = {"headline": headline.describe_run(run), "news": headline.describe_news(run)}
         return replace(run, **lines, changed=headline.has_news(run))
 
-    def write(self, models: Sequence[ModelReport], versions: Mapping[str, str], *, is_final: bool = False) -> None:
-        """Replace every file with a report of ``models``; if ``is_final``, append it to the step summary too."""
+    def write(self, report: RunReport, *, is_final: bool = False) -> None:
+        """Replace every file with a report; if ``is_final``, append it to the step summary too."""
         self.problems.clear()
-        report = self.report_run(models, versions) if self else None
         for path in (*self.paths, *([self.step_summary] if self.step_summary and is_final else [])):
-            assert report
             try:
                 if path is self.step_summary:
                     ci.append_to_summary(path, report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,7 +75,7 @@ def report_model(review: Review) -> report.ModelReport:
         checkpoint=stored
         and _copy(report.Checkpoint, stored, tensors=len(stored.inventory.tensors), numbers=stored.inventory.unique),
         tensors=_list_tensors(expected, actual) if subject.detail and is_counted else [],
-        layers=list_differing_layers(review.base, expected, actual) if subject.detail else [],
+        layers=[*list_differing_layers(review.base, expected, actual)] if subject.detail else [],
         base=compared
         and _copy(
             report.Base,
@@ -188,8 +188,8 @@ _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
 _SIDES = ("base", "expected", "actual")
 
 
-def list_differing_layers(*inventories: Inventory | None) -> list[report.Layer]:
-    """Compare base, closed form and build: return a row for each differing layer, or for alike neighbours."""
+def list_differing_layers(*inventories: Inventory | None) -> Iterator[report.Layer]:
+    """Compare base, closed form and build: yield a row for each differing layer, or for alike neighbours."""
     layers: dict[tuple[str, int], dict[str, dict[str, Tensor]]] = {}
     known = {side: inventory for side, inventory in zip(_SIDES, inventories, strict=True) if inventory}
     for side, inventory in known.items():
@@ -198,13 +198,11 @@ def list_differing_layers(*inventories: Inventory | None) -> list[report.Layer]:
                 layer = layers.setdefault((named["stack"], int(named["index"])), {each: {} for each in _SIDES})
                 layer[side][named["inside"]] = tensor
     found = {place: row for place in sorted(layers) if (row := _compare_layer(layers[place], [*known]))}
-    rows = []
     alike = groupby(enumerate(found), lambda each: (each[1][0], each[1][1] - each[0], found[each[1]]))
     for _, run in alike:  # numbers that follow each other are all as far from their places
         (stack, first), *others = (place for _, place in run)
         name = f"{stack}.{first}{f'-{others[-1][1]}' if others else ''}"
-        rows.append(replace(found[stack, first], name=printable(name), times=1 + len(others)))
-    return rows
+        yield replace(found[stack, first], name=printable(name), times=1 + len(others))
 
 
 def _compare_layer(sides: Mapping[str, Mapping[str, Tensor]], known: Sequence[str]) -> report.Layer | None:

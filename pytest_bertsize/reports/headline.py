@@ -128,10 +128,9 @@ def describe_news(report: RunReport) -> str:
         if compared and not changed:
             said = "none changed" if is_counted else f"{exact(len(compared))} unchanged"
             found.append(f"{said} since {base.revision}")
-        absent = [model.name for model in models if model.base and model.base.config is None]
         counts = {
             "changed": len(changed),  # a sum over models with a common config means nothing
-            "new": len([name for name in absent if name not in base.not_compared]),
+            "new": len({each.name for each in models if each.base and each.base.config is None} - {*base.not_compared}),
             "removed": len(base.removed) - len(base.left_unexplained),
             f"not compared with {base.revision}": len(base.not_compared),
         }

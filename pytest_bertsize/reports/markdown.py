@@ -75,8 +75,7 @@ def _mark(kind: str) -> str:
 
 def render_page(report: RunReport) -> str:
     """Return a page of at most :data:`LONGEST` characters: leave out details, then half of the models, and so on."""
-    models = [model for model in report.models if not model.is_quiet]
-    models.sort(key=lambda model: model.verdict == "passed")
+    models = sorted((each for each in report.models if not each.is_quiet), key=lambda each: each.verdict == "passed")
     for most, is_detailed in ((len(models), True), *((len(models) >> halved, False) for halved in range(20))):
         said = [plural(len(models) - most, "model")] if most < len(models) else []
         missing = " and ".join([*said, *([] if is_detailed else ["all details"])])
@@ -156,6 +155,5 @@ def _describe_model(model: ModelReport, report: RunReport, *, is_detailed: bool)
 def _draw_row(row: Row, whole: Row | None) -> dict[str, str]:
     times = sentences.show_times(row.layers) if isinstance(row, Component) else ""
     cells = {"component": f"{text(row.name, _NAME)}{times}", **_escape(sentences.show_row(row, whole))}
-    wrong = {"component" if each == "name" else each for each in sentences.find_wrong(row)}
-    marked = {column: f"**{cells[column]}**" for column in wrong if cells[column]}
+    marked = {column: f"**{cells[column]}**" for column in sentences.find_wrong(row) if cells[column]}
     return {**cells, **marked, **({"component": f"❌ {marked['component']}"} if row.failed else {})}

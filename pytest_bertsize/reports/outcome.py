@@ -63,8 +63,7 @@ def summarize_run(outcome: Outcome, style: Style, *, accepting: bool) -> Iterato
     yield from (Line(problem, "red") for problem in reports.problems)
     if base:
         yield from (Line(said, "red") for severity, said in sentences.list_problems(base) if severity == "error")
-        if text := terminal.draw_base(base, models, style):
-            yield Line(text)
+        yield from map(Line, terminal.draw_base(base, models, style))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         yield from map(Line, ci.list_commands(report, ci.find_folder(reports.settings.root)))
     way = terminal.draw_way_to_accept(models, base, reports.settings.root, style)

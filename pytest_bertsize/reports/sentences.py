@@ -102,7 +102,7 @@ def list_parts(model: r.ModelReport, most: int, *, is_full: bool) -> Iterator[tu
         parent, _, last = row.name.rpartition(".")
         name, depth = (last, row.name.count(".")) if parent in names else (row.name, 0)
         yield row, f"{name}{show_times(row.layers)}", depth, model.total_row
-    yield from ((row, row.name, 0, None) for row in model.measures if row.limit)
+    yield from ((row, row.name, 0, None) for row in model.limited_measures)
 
 
 def show_row(row: r.Row, whole: r.Row | None, *, is_full: bool = False) -> dict[str, str]:
@@ -124,7 +124,7 @@ def find_wrong(row: r.Row) -> set[str]:
     """Return the columns in which a row is wrong; a limit is wrong if the row fails although it is within the limit."""
     is_over, is_off = (row.room_left or 0) < 0, bool(row.form_delta)
     raised = row.failed and not (is_over or is_off)
-    wrong = {"name": row.failed, "vs formula": is_off, "budget": raised, "left": is_over, "used": is_over}
+    wrong = {"component": row.failed, "vs formula": is_off, "budget": raised, "left": is_over, "used": is_over}
     return {column for column, is_wrong in wrong.items() if is_wrong}
 
 
@@ -146,7 +146,7 @@ def describe_table(model: r.ModelReport, *, is_full: bool = True) -> Iterator[st
     """Yield the sentences below a table; if ``is_full``, also embeddings, and totals with tensors counted twice."""
     totals, count, stored = model.totals, model.parameter_count, model.checkpoint
     if is_full:
-        yield from filter(None, [_describe_embedding(model)])
+        yield from _describe_embedding(model)
         if totals.stored not in {None, count}:
             yield f"with ties written out {show_count(totals.stored)}"
         if totals.unrolled not in {None, totals.stored} and count == totals.expected:
@@ -166,10 +166,10 @@ def describe_table(model: r.ModelReport, *, is_full: bool = True) -> Iterator[st
         yield f"not built: the {model.counted_by} gives these counts"
 
 
-def _describe_embedding(model: r.ModelReport) -> str:
-    """Return ``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
+def _describe_embedding(model: r.ModelReport) -> Iterator[str]:
+    """Yield ``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
 
-    Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). ``""`` without embeddings.
+    Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). Nothing if it has none.
     """
     counts = {row.name: row.known_count or 0 for row in model.components}
 
@@ -179,10 +179,9 @@ def _describe_embedding(model: r.ModelReport) -> str:
         return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
 
     whole, embedded, head = counts.get(TOTAL, 0), add_up("embeddings"), add_up("head")
-    if not whole or not embedded:
-        return ""
-    said = {"embedding": embedded, "non-embedding": whole - embedded, **({"of it the head": head} if head else {})}
-    return ", ".join(f"{name} {exact(count)} ({show_share(count, whole)})" for name, count in said.items())
+    if whole and embedded:
+        said = {"embedding": embedded, "non-embedding": whole - embedded, **({"of it the head": head} if head else {})}
+        yield ", ".join(f"{name} {exact(count)} ({show_share(count, whole)})" for name, count in said.items())
 
 
 # one model

@@ -107,16 +107,15 @@ def draw_comparison(model: ModelReport, style: Style) -> str:
     return "\n".join(_compare_with_base(model, style, f"{model.name} ")) if model.differs_from_base else ""
 
 
-def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
+def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> Iterator[str]:
     """Draw the base of the run if there is something to report, but not the removed models that fail the run."""
-    lines = []
     is_counted = all(model.parameter_count is not None for model in models)
     if not (base.problem or base.removed or any(model.differs_from_base for model in models)) and is_counted:
         revision = sentences.name_revision(base.revision, base.commit)
-        lines.append(draw_marked("", f"against {revision}: no count changed", style, "dim"))
+        yield draw_marked("", f"against {revision}: no count changed", style, "dim")
     for severity, said in sentences.list_problems(base):
-        lines += [draw_marked(f"{sentences.MARKS[severity]} ", said, style, "yellow")] if severity != "error" else []
-    return "\n".join(lines)
+        if severity != "error":
+            yield draw_marked(f"{sentences.MARKS[severity]} ", said, style, "yellow")
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root: Path, style: Style) -> str:
@@ -218,7 +217,7 @@ def _draw_row(row: Row, label: str, cells: dict[str, str]) -> Line:
     colours = {column: "dim" for column, cell in cells.items() if cell == "="}
     colours |= dict.fromkeys(("left", "used", BAR_OF_USE), "red" if "left" in wrong else "green")
     colours |= dict.fromkeys(wrong - {"left", "used"}, "bold red")
-    colours[COMPONENT] = colours.pop("name", "")
+    colours[COMPONENT] = colours.pop("component", "")
     return Line({COMPONENT: f"{'✗ ' if row.failed else '  '}{label}", **cells, BAR_OF_USE: bar}, colours)
 
 

@@ -76,9 +76,9 @@ def test_what_is_no_regular_file_is_not_even_opened(tmp_path: Path) -> None:
 
 def test_every_format_is_written_incomplete_before_the_run_and_whole_after_it(tmp_path: Path) -> None:
     reports = ReportFiles(tuple(tmp_path / name for name in NAMES), declared("encoder"))
-    reports.write([], {})
+    reports.write(reports.report_run([], {}))
     begun = {name: (tmp_path / name).read_text("utf-8") for name in NAMES}
-    reports.write([passing()], {}, is_final=True)
+    reports.write(reports.report_run([passing()], {}), is_final=True)
     ended = {name: (tmp_path / name).read_text("utf-8") for name in NAMES}
     said = re.compile('INCOMPLETE|incomplete: NOT CHECKED|"complete": false')
     assert [name for name in NAMES if said.search(begun[name])] == [*NAMES]
@@ -90,7 +90,7 @@ def test_every_format_is_written_incomplete_before_the_run_and_whole_after_it(tm
 def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) -> None:
     gone = tmp_path / "gone/size.md"
     reports = ReportFiles((gone, tmp_path / "size.md"), declared("encoder"))
-    reports.write([passing()], {}, is_final=True)
+    reports.write(reports.report_run([passing()], {}), is_final=True)
     assert reports.problems == [f"the report {gone} could not be written: No such file or directory"]
     assert (tmp_path / "size.md").read_text("utf-8").startswith("<!-- pytest-bertsize report -->")
 
@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) ->
 def test_a_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
     paths = tuple(tmp_path / name for name in NAMES)
     reports = ReportFiles(paths, declared("encoder"))
-    reports.write([replace(passing(), headline="encoder: \ud800")], {}, is_final=True)
+    reports.write(reports.report_run([replace(passing(), headline="encoder: \ud800")], {}), is_final=True)
     assert reports.problems == []
     assert json.loads(paths[0].read_text("utf-8"))["models"][0]["headline"] == "encoder: \ud800"
     assert [path.exists() for path in paths] == [True] * len(paths)

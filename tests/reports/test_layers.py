@@ -28,7 +28,7 @@ def edited(edit: Callable[[Tensor], Tensor | None]) -> Inventory:
 def test_sides_that_are_the_same_and_what_is_in_no_layer_have_no_row() -> None:
     same, wider = inventory(), inventory(V=30522, P=1024)
     for sides in ((same, same, same), (None, same, same), (None, same, None), (None, None, None), (same, wider, wider)):
-        assert list_differing_layers(*sides) == []
+        assert [*list_differing_layers(*sides)] == []
 
 
 WIDER = 4 * 832 * 832 + 2 * 832 * 3072 + 9 * 832 + 3072
@@ -49,7 +49,7 @@ def test_layers_that_differ_alike_are_one_row_with_the_counts_of_each_side(
     sizes: dict[str, int], rows: list[tuple[str, int, int | None, int | None]], *, built: bool
 ) -> None:
     now = inventory(**sizes)
-    found = list_differing_layers(inventory(), now, now if built else None)
+    found = [*list_differing_layers(inventory(), now, now if built else None)]
     assert [(row.name, row.times, row.base, row.expected, row.actual) for row in found] == [
         (f"{STACK}.{name}", times, base, count, count if built else None) for name, times, base, count in rows
     ]
@@ -71,7 +71,7 @@ def test_tensors_that_a_built_layer_has_otherwise_lacks_or_has_more() -> None:
 def test_layers_apart_from_each_other_are_rows_of_their_own_in_their_numerical_order() -> None:
     odd = {f"{STACK}.{index}.output.dense.bias" for index in (2, 3, 5, 10, 11)}
     actual = edited(lambda tensor: None if tensor.name in odd else tensor)
-    rows = list_differing_layers(None, inventory(), actual)
+    rows = [*list_differing_layers(None, inventory(), actual)]
     assert [row.name for row in rows] == [f"{STACK}.2-3", f"{STACK}.5", f"{STACK}.10-11"]
     assert [row.times for row in rows] == [2, 1, 2]
     odd = {f"{STACK}.2.output.dense.bias", f"{STACK}.3.intermediate.dense.bias"}  # neighbours, in different ways

@@ -58,7 +58,7 @@ NO_BASE = "! not compared with main: there is no such revision"
 UNTOLD = "against main (bbbbbbbbbb): no count changed"
 
 
-UNCOMPARED = [Line(f"{UNTOLD}\n! not compared with main: encoder"), COUNT, HEADLINE]
+UNCOMPARED = [Line(UNTOLD), Line("! not compared with main: encoder"), COUNT, HEADLINE]
 GONE = Line("- removed: main declares old (old.json); its reason: ADR-14")
 WITH_REASON = compared(removed=[gone("old", reason="ADR-14")])
 PROBLEM = compared(problem="there is no such revision")
