@@ -41,17 +41,16 @@ def check_built(built: Built) -> Built | NotBuilt:
     """Return a build with its texts escaped, or why it is none that counts; raise for a negative number."""
     if not built.tensors and not built.agreed:
         return NotBuilt("it has no parameters")
-    numbers = [size for tensor in built.tensors for size in tensor.shape]
-    numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
-    numbers += [each.numbers for each in built.hidden]
-    numbers += [flops for _, flops in built.flops or ()]
-    numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
-    if min(numbers, default=0) < 0:
+    if _has_negative((built.tensors, built.buffers, built.hidden, built.flops, built.loading)):
         raise ValueError("a build has a negative number")
     if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
         return NotBuilt(f"it has a parameter named {shown(odd)}")
     escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}
     return built._replace(**{**escaped, "stood_in": tuple(printable(each, LONGEST_REASON) for each in built.stood_in)})
+
+
+def _has_negative(value: object) -> bool:
+    return any(map(_has_negative, value)) if isinstance(value, tuple) else isinstance(value, int) and value < 0
 
 
 def _escape(value: Any) -> Any:

@@ -68,12 +68,8 @@ def _find_named(
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     for component, pattern in ((component, each) for component, patterns in named.items() for each in patterns):
-        is_path = _WILD.isdisjoint(pattern)
-        held = [
-            each
-            for each in by_name
-            if (f"{each}.".startswith(f"{pattern}.") if is_path else fnmatchcase(each, pattern))
-        ]
+        inside = f"{pattern}.*" if _WILD.isdisjoint(pattern) else pattern
+        held = [each for each in by_name if each == pattern or fnmatchcase(each, inside)]
         if not any(name in today for name in held):
             raise NoComponent(component, f"{shown(pattern)} matches no module or tensor of the built model")
         for name in held:

@@ -322,9 +322,9 @@ class ConfigKeys(Struct, frozen=True, dict=True):
         return replace(own, **changes)
 
     @property
-    def own(self) -> list[str]:
-        """The keys whose values the family reads."""
-        return [each.key for kind in _KINDS for each in getattr(self, kind)]
+    def own(self) -> dict[str, Key]:
+        """The keys whose values the family reads, by their names."""
+        return {each.key: each for kind in _KINDS for each in getattr(self, kind)}
 
     @cached_property
     def aliases(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ of the closed form would otherwise change both sides of the comparison in the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -177,13 +177,12 @@ class _Reading:
         for size in keys.sizes:
             if size.key not in self.values and size.default is not None:
                 self._note_missing(size.key, size.default)
-        own: list[Key] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists, *keys.indices]
-        found = {each.key: self._read(each) for each in own}
+        found = {key: self._read(each) for key, each in keys.own.items()}
         for each in keys.lists:
             if each.as_long_as and self.values.get(each.key) is None:
                 found[each.key] = (1,) * len(found[each.as_long_as])
         by_symbol = {size.symbol: found[size.key] for size in keys.sizes}
-        switches = {each.key: found[each.key] for each in own if not isinstance(each, Size | Index)}
+        switches = {key: found[key] for key, each in keys.own.items() if not isinstance(each, Size | Index)}
         labels = Size("num_labels", LABELS, keys.labels)
         if self.architecture.labels:
             by_symbol[LABELS] = found[labels.key] = self._count_labels(labels)
@@ -250,9 +249,8 @@ class _Reading:
 
 def find_keys_without_effect(
     ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
-) -> list[Finding]:
-    """Return a warning for each key that looks as if it changed a count, with its cost if the sizes are known."""
-    findings = []
+) -> Iterator[Finding]:
+    """Yield a warning for each key that looks as if it changed a count, with its cost if the sizes are known."""
     for key, known in ignored.items():
         if key not in config.data or config.data[key] in known.harmless or key in config.ignored:
             continue
@@ -263,8 +261,7 @@ def find_keys_without_effect(
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
         fix = _say_how_to_leave([key], known.fix)
-        findings.append(Finding("ignored-key", message, fix, "warning", file=config.file, line=config.line(key)))
-    return findings
+        yield Finding("ignored-key", message, fix, "warning", file=config.file, line=config.line(key))
 
 
 def _say_how_to_leave(keys: list[str], otherwise: str = "") -> str:

@@ -194,15 +194,14 @@ def read_limit(component: str, written: object) -> Limit:
         values = read_keys(kind, table, dict.fromkeys(BOUNDS, kind.unit.parse))
     except Mistake as mistake:  # a value that is no table has no keys
         raise Mistake(str(mistake), *(mistake.path if table is written else ())) from None
-    low, high, only = (values.pop(bound, None) for bound in BOUNDS)
-    if only is not None and (low is not None or high is not None):
+    bounds = {bound: values.pop(bound) for bound in BOUNDS if bound in values}
+    if "exact" in bounds and len(bounds) > 1:
         raise ValueError("exact is the only bound of its limit: remove it, or min and max")
-    if low is None and high is None and only is None:
+    if not bounds:
         raise ValueError("a limit without min, max or exact checks nothing: write one of them")
+    low, high = (bounds.get(bound, bounds.get("exact")) for bound in ("min", "max"))
     if low is not None and high is not None and low > high:
         raise ValueError(f"min {low:,} is more than max {high:,}: no model can pass")
-    if only is not None:
-        low = high = only
     measure = None if kind is Parameters else kind(**values)
     return Limit(component, low, high, written, "", table_key=(component,), measure=measure)
 

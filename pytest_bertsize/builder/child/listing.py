@@ -44,11 +44,10 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     parameters = dict(walk_tensors(modules, "_parameters"))
     buffers = tuple(_list_buffers(modules))
     _refuse_uncountable(parameters)
-    hidden: tuple[Hidden, ...] = ()
     if is_foreign:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
-        if not any(map(is_distributed, parameters.values())):  # the hooks of torch hold shards
-            hidden = _list_hidden(modules)
+    is_whole = not any(map(is_distributed, parameters.values()))  # else the hooks of torch hold shards
+    hidden = tuple(_list_hidden(modules)) if is_foreign and is_whole else ()
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
     declared = declared_ties(modules) if ties is None else ties
@@ -301,7 +300,7 @@ LIBRARIES = frozenset({"torch", "transformers", "peft", *OF_PYTHON})
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 
 
-def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
+def _list_hidden(modules: Modules) -> Iterator[Hidden]:
     """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names."""
     import torch
 
@@ -324,16 +323,11 @@ def _list_hidden(modules: Modules) -> tuple[Hidden, ...]:
                 waiting += _look_inside(each)
             elif each.numel() and (isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf)):
                 shapes[(*each.shape,)] += 1
-    return tuple(
-        Hidden(
-            name,
-            kind,
-            sum(times * prod(shape) for shape, times in shapes.items()),
-            tuple(f"{times} of {'×'.join(map(str, shape)) or 1}" for shape, times in sorted(shapes.items())),
-        )
-        for name, (kind, shapes) in found.items()
-        if shapes
-    )
+    for name, (kind, shapes) in found.items():
+        if shapes:
+            numbers = sum(times * prod(shape) for shape, times in shapes.items())
+            said = (f"{times} of {'×'.join(map(str, shape)) or 1}" for shape, times in sorted(shapes.items()))
+            yield Hidden(name, kind, numbers, tuple(said))
 
 
 def _list_attributes(modules: Modules) -> Iterator[Named]:

@@ -165,14 +165,12 @@ def find_model_class(request: Request) -> Any:
     """Return the model class of transformers or of a module of the project."""
     import transformers
 
-    where, module = request.module, transformers
-    if where == "transformers":
-        where = f"transformers {transformers.__version__}"
-    else:
-        module = _import_module(where, request)
+    is_own = request.module != "transformers"
+    module = _import_module(request.module, request) if is_own else transformers
     found = getattr(module, request.architecture, None)
     if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
         return found
+    where = request.module if is_own else f"transformers {transformers.__version__}"
     fix = "install a version of transformers that has it, or correct the name"
     raise Refused(f"{where} has no model class {request.architecture}", fix)
 
