@@ -181,7 +181,7 @@ def test_a_base_that_ci_suggests_and_git_does_not_have_is_red(tmp_path: Path, mo
     monkeypatch.setenv("GITHUB_BASE_REF", "release")
     (error,) = reviewed(made.folder, made.baseline(None)).errors
     assert error.message.startswith("budget.growth needs a base, and origin/release cannot be read: ")
-    assert (error.kind, error.fix) == ("not-compared", GIVE_ONE)
+    assert (error.kind, error.component, error.fix) == ("not-compared", "growth", GIVE_ONE)
 
 
 def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path) -> None:
@@ -191,8 +191,9 @@ def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path)
     found = made.review()
     assert found.verdict == "passed"
     (note,) = growth(found)
-    assert (note.severity, note.message, note.fix) == (
+    assert (note.severity, note.component, note.message, note.fix) == (
         "note",
+        "growth",
         "budget.growth needs a base, and main does not declare this model: it is new, and has no growth to check",
         "",
     )
