@@ -60,7 +60,8 @@ def check(  # noqa: PLR0913  (the options of the command)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     files = replace(asked, base=report_base(project.base), builds=builds, asked=project.about)
-    files.write(files.report_run([], {}))
+    if files:
+        files.write(files.report_run([], {}))
     if files.problems:
         return print_mistakes(files.problems, err)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)

@@ -54,7 +54,8 @@ class Ledger:
 
     def pytest_sessionstart(self) -> None:
         """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's."""
-        self.reports.write(self.outcome.report)
+        if self.reports:
+            self.reports.write(self.outcome.report)
         if self.reports.problems:
             raise pytest.UsageError(*self.reports.problems)
 
@@ -72,7 +73,8 @@ class Ledger:
         if self.rewriter:
             self.reports = replace(self.reports, settings=self.rewriter.settings)
             self._models |= self.rewriter.taken_back
-        self.reports.write(self.outcome.report, is_final=True)
+        if self.reports:
+            self.reports.write(self.outcome.report, is_final=True)
         good = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
         if session.exitstatus in good and self.status != pytest.ExitCode.OK:
             session.exitstatus = self.status

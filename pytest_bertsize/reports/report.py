@@ -376,7 +376,12 @@ class RunReport(Object):
     news: Annotated[str, says("For several models, what changed since the base and what was not compared.")]
     changed: Annotated[bool, says("`true` if a model failed, changed, or was not checked, counted or compared.")]
     mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are those of closed forms and locks.")]
-    versions: Annotated[dict[str, str], says("Releases of us, libraries and Python; with `no-build`, of closed forms.")]
+    versions: Annotated[
+        dict[str, str],
+        says(
+            "Releases of our own, of the libraries and of Python; with `no-build`, the one that closed forms are for."
+        ),
+    ]
     commit: Annotated[str | None, says("The full hash of the checked-out commit; `null` outside a repository.")]
     table_sha256: Annotated[str, says("SHA-256 of the values in [tool.bertsize], independent of their layout.")]
     base: Annotated[RunBase | None, says("`null` without a base.")]

@@ -84,9 +84,10 @@ def _compare(
         if found.actual:
             tensors = compare_inventories(base, found.actual)
         if found.actual and accepted.put_back:
-            by_keys, *notes = divide_change(accepted.put_back, base.own, found.actual, partial(_add_components, found))
+            by_keys, unknown = divide_change(accepted.put_back, base.own, found.actual, partial(_add_components, found))
             if not any(each.count for each in tensors):  # other names, and no count
-                by_keys, notes = replace(by_keys, moved=tuple(row for row in by_keys.moved if row.key != CODE)), []
+                by_keys, unknown = replace(by_keys, moved=tuple(row for row in by_keys.moved if row.key != CODE)), ""
+            notes = [unknown] if unknown else []
     else:
         if former.derivation and derivation:
             by_keys = attribute(former.derivation, derivation)
@@ -95,7 +96,7 @@ def _compare(
         notes = [*_list_notes(found, former, by_keys, revision)]
     now = found.actual or found.expected
     grown, shrunk = came_and_went(now.own, base.own) if now and base else (0, 0)
-    said = (*describe_move(former.model, model, revision), *filter(None, notes))
+    said = (*describe_move(former.model, model, revision), *notes)
     return Comparison(revision, commit, said, former, base, by, by_keys, (*tensors,), grown=grown, shrunk=shrunk)
 
 

@@ -210,9 +210,12 @@ class Review(Struct, frozen=True, dict=True):
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
         """Sizes with which the model would pass an exceeded budget, the nearest to today's sizes first."""
+        found = self._varied
+        if found is None or not any(each.kind == "over-budget" for each in self.findings):
+            return ()
         from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
 
-        return find_fitting_shapes(self._varied, self.budget) if self._varied else ()
+        return find_fitting_shapes(found, self.budget)
 
     @property
     def costs(self) -> tuple[Cost, ...]:

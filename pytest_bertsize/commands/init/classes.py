@@ -82,11 +82,13 @@ class Code:
         while more - holding:  # directly, then through classes and functions of the project
             holding |= more
             more = {node.name for _, node, names, _ in definitions if names & holding}
-        found = [each for each in definitions if each[1].name in holding and _may_be_model(each[1])]
-        parts = {name for _, node, names, _ in found for name in names - {node.name}}
-        whole = [each for each in found if each[1].name not in parts] or found
+        found = [
+            (file, node, names) for file, node, names, _ in definitions if node.name in holding and _may_be_model(node)
+        ]
+        parts = {name for _, node, names in found for name in names - {node.name}}
+        whole = [(file, node, names) for file, node, names in found if node.name not in parts] or found
         lines = []
-        for file, node, *_ in whole:  # with the command, if the module can be imported from the root or src by a name
+        for file, node, _ in whole:  # with the command, if the module can be imported from the root or src by a name
             module = PurePosixPath(file.removeprefix("src/")).with_suffix("").parts
             module = module[:-1] if module[-1] == "__init__" else module
             is_importable = module and all(map(str.isidentifier, module))

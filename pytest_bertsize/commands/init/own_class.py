@@ -107,10 +107,11 @@ class Discovery:
             try:
                 found = self._describe_modules()
                 self.problem = self.find_error(found)
-                if not self.problem:
-                    return replace(found, limits=[*list_limits_of_parts(self.examine(found))])
             except SettingsError:
                 self.problem = "no table can name its modules"
+            else:
+                if not self.problem:
+                    return replace(found, limits=[*list_limits_of_parts(self.examine(found))])
             classes = ", ".join(dict.fromkeys(each.architecture.name for each in self.backbones))
             why = f"{classes} and extra do not describe it"
         if errors := self.review(self.examine(self._bare)).errors:
